@@ -1,0 +1,61 @@
+# make is a front for CMake: `make` sets up and builds, the other targets are listed by `make help`.
+BUILD ?= build
+BUILD_TYPE ?= Release
+DEPS := $(abspath build/deps)
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
+CONFIGURE = cmake -S . -B $(1) -G Ninja -DCMAKE_PREFIX_PATH=$(DEPS) $(CMAKE_FLAGS) $(2) >$(1)/configure.log 2>&1 || (cat $(1)/configure.log; false)
+
+.PHONY: all setup build help demo test bench bench-peers format lint asan tsan install clean
+all: build
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: ## install what is missing
+	@mkdir -p build
+	@tools/setup.sh $(DEPS)
+
+build: setup ## set up and build into build/
+	@mkdir -p $(BUILD)
+	@$(call CONFIGURE,$(BUILD),-DCMAKE_BUILD_TYPE=$(BUILD_TYPE))
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: build ## train a residual network on Fashion-MNIST
+	@examples/demo.sh $(BUILD)/penstock
+
+test: build ## run all tests
+	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+
+bench: build ## measure speed and memory
+	@bench/run.sh $(BUILD)
+
+bench-peers: build ## compare with PyTorch, in a virtual environment of its own
+	@bench/peers/run.sh $(BUILD)
+
+format: ## format the code
+	@git ls-files -co --exclude-standard '*.cpp' '*.h' | xargs clang-format -i
+
+lint: setup ## check format, clang-tidy
+	@tools/setup.sh $(DEPS) packages-lint.txt
+	@mkdir -p $(BUILD)
+	@$(call CONFIGURE,$(BUILD),-DCMAKE_BUILD_TYPE=$(BUILD_TYPE))
+	@tools/lint.sh $(BUILD) $(JOBS)
+
+asan: setup ## tests under AddressSanitizer and UBSan
+	@mkdir -p build/asan
+	@$(call CONFIGURE,build/asan,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DPENSTOCK_SANITIZE=address+undefined)
+	@cmake --build build/asan -j $(JOBS)
+	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE slow
+
+tsan: setup ## tests of the threaded parts under ThreadSanitizer
+	@mkdir -p build/tsan
+	@$(call CONFIGURE,build/tsan,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DPENSTOCK_SANITIZE=thread)
+	@cmake --build build/tsan -j $(JOBS) --target tsan-tests
+	@cd build/tsan && ctest --output-on-failure -j $(JOBS) -L tsan
+
+install: build ## install the library, headers and program (PREFIX=/usr/local)
+	@cmake --install $(BUILD) --prefix $(or $(PREFIX),/usr/local)
+
+clean: ## remove the build
+	@rm -rf build

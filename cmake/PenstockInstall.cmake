@@ -1,0 +1,1 @@
+# Installs headers, libraries and the CMake package.
