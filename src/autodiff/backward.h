@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+
+#include "ir/graph.h"
+
+namespace penstock::autodiff {
+
+/// Called once for each parameter as soon as its gradient is complete and nothing reads the parameter any more, so
+/// that the update appended there lets the gradient die early.
+using OnGradient = std::function<void(ir::Graph& graph, ir::TensorId parameter, ir::TensorId gradient)>;
+
+/// Appends the backward ops of `loss` to a forward graph, last op first. Gradients of a tensor with several uses are
+/// summed in a fixed order. Nothing is computed that no parameter needs (the images' gradient, say).
+void append_backward(ir::Graph& graph, ir::TensorId loss, const OnGradient& on_gradient);
+
+}  // namespace penstock::autodiff

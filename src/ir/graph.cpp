@@ -1,0 +1,68 @@
+#include "ir/graph.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace penstock::ir {
+
+TensorId Graph::add_tensor(std::string tensor_name, DType dtype, Shape shape, Role role) {
+  Tensor tensor;
+  tensor.name = std::move(tensor_name);
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  tensor.role = role;
+  tensor.storage = storages++;
+  tensors.push_back(std::move(tensor));
+  return static_cast<TensorId>(tensors.size() - 1);
+}
+
+TensorId Graph::add_state(std::string tensor_name, Shape shape, Role role, Init init) {
+  require(is_state(role), "add_state: the role is not that of state");
+  const TensorId id = add_tensor(std::move(tensor_name), DType::f32, std::move(shape), role);
+  tensor(id).init = init;
+  carried.push_back({id, id});
+  return id;
+}
+
+TensorId Graph::add_successor(TensorId old, std::string tensor_name) {
+  Tensor next = tensor(old);
+  next.name = std::move(tensor_name);
+  next.producer = kNone;
+  tensors.push_back(std::move(next));
+  return static_cast<TensorId>(tensors.size() - 1);
+}
+
+void Graph::replace_carried(TensorId begin, TensorId end) {
+  const auto found = std::find_if(carried.begin(), carried.end(), [&](const Carried& c) { return c.begin == begin; });
+  require(found != carried.end(), "replace_carried: not a carried tensor");
+  found->end = end;
+}
+
+OpId Graph::add_op(Op op) {
+  const auto id = static_cast<OpId>(ops.size());
+  for (const TensorId output : op.outputs) tensor(output).producer = id;
+  ops.push_back(std::move(op));
+  return id;
+}
+
+std::int64_t Graph::storage_bytes(StorageId storage) const {
+  std::int64_t bytes = 0;
+  for (const Tensor& t : tensors) {
+    if (t.storage == storage) bytes = std::max(bytes, t.size_bytes());
+  }
+  return bytes;
+}
+
+std::vector<std::vector<OpId>> consumers(const Graph& graph) {
+  std::vector<std::vector<OpId>> readers(graph.tensors.size());
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    for (const TensorId input : graph.ops[i].inputs) {
+      auto& list = readers[static_cast<std::size_t>(input)];
+      if (list.empty() || list.back() != static_cast<OpId>(i)) list.push_back(static_cast<OpId>(i));
+    }
+  }
+  return readers;
+}
+
+}  // namespace penstock::ir

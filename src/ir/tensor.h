@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "ir/dtype.h"
+#include "ir/shape.h"
+
+namespace penstock::ir {
+
+using TensorId = std::int32_t;
+using OpId = std::int32_t;
+using StorageId = std::int32_t;
+inline constexpr std::int32_t kNone = -1;
+
+/// What a tensor is for. State (parameter, optimizer_state, statistic) lives across steps.
+enum class Role : std::uint8_t {
+  data,             ///< images and labels, written by the data op
+  parameter,        ///< trained weights
+  statistic,        ///< running mean and variance of batch norm
+  optimizer_state,  ///< momentum, Adam's moments
+  activation,       ///< made in forward
+  gradient,         ///< made in backward
+  workspace,        ///< made by a kernel in forward for its own backward: ReLU masks, pooling indices
+  result,           ///< what the caller reads after the step: loss, counts
+};
+
+constexpr bool is_state(Role role) {
+  return role == Role::parameter || role == Role::statistic || role == Role::optimizer_state;
+}
+
+const char* role_name(Role role);
+
+/// How a tensor's elements lie in memory. Empty tag: plain row-major order. Anything else is a kernel backend's own:
+/// two layouts are the same if their tags are, and only the backend that made `descriptor` looks inside.
+struct Layout {
+  std::string tag;
+  std::int64_t size_bytes = 0;
+  std::shared_ptr<const void> descriptor;
+
+  bool is_plain() const { return tag.empty(); }
+  bool operator==(const Layout& other) const { return tag == other.tag && size_bytes == other.size_bytes; }
+};
+
+/// The first values of a state tensor.
+struct Init {
+  enum class Kind : std::uint8_t { constant, uniform, normal };
+  Kind kind = Kind::constant;
+  float value = 0;  ///< the constant; the bound b of uniform(-b, b); the deviation of normal(0, d)
+};
+
+/// A value of the step. Each tensor is written by one op only (state that enters the step by none); ops that update in place write
+/// a new tensor that shares the old one's storage.
+struct Tensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  Role role = Role::activation;
+  Layout layout;
+  StorageId storage = kNone;  ///< tensors of one storage take turns in the same memory
+  OpId producer = kNone;
+  Init init;                  ///< of state that enters the step
+
+  std::int64_t size_bytes() const {
+    return layout.is_plain() ? shape.elements() * dtype_bytes(dtype) : layout.size_bytes;
+  }
+};
+
+}  // namespace penstock::ir

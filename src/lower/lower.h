@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/graph.h"
+#include "kernels/kernel.h"
+
+namespace penstock::lower {
+
+/// Forward graph -> forward graph: batch norm + ReLU, batch norm + add + ReLU, convolution or linear + ReLU become one op. Runs
+/// before autodiff, which has a rule for the fused op, so that no pattern has to be found in the backward half.
+ir::Graph fuse(const ir::Graph& forward);
+
+/// A step that can be run: the graph with layouts, reorders and shared storages, and a kernel for each op.
+struct Executable {
+  ir::Graph graph;
+  std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  ///< by op
+  std::vector<std::int64_t> scratch_bytes;                      ///< by op
+};
+
+struct LowerOptions {
+  bool in_place = true;
+};
+
+/// Chooses layouts and kernels (assign_layouts), then shares storages where an op may overwrite an input that nobody reads later
+/// (share_in_place). `fixed_state`: layouts of state tensors by name that are already decided (the evaluation graph takes those of the
+/// training graph), may be null.
+Executable lower(const ir::Graph& graph, kernels::Backend& backend, const LowerOptions& options = {},
+                 const Executable* fixed_state = nullptr);
+
+}  // namespace penstock::lower
