@@ -41,8 +41,13 @@ class CounterRandom {
   /// Uniform in [0, 1), 24 bits.
   float uniform(std::uint64_t element) const { return to_unit(bits(element)); }
 
-  /// Standard normal (Box-Muller on the element's own block).
-  float normal(std::uint64_t element) const;
+  /// Standard normal: a block gives two Box-Muller pairs, so four elements.
+  float normal(std::uint64_t element) const { return normals(element / 4)[element % 4]; }
+  std::array<float, 4> normals(std::uint64_t block) const;
+
+  /// Elements [0, count) of the stream, scaled: uniform in [-scale, scale), or normal of deviation `scale`. Parallel.
+  void fill_uniform(float* values, std::int64_t count, float scale) const;
+  void fill_normal(float* values, std::int64_t count, float scale) const;
 
   static float to_unit(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace penstock {
 namespace {
@@ -35,6 +36,18 @@ TEST(CounterRandom, HasTheMomentsItShould) {
   EXPECT_NEAR(uniform_sum / kCount, 0.5, 0.01);
   EXPECT_NEAR(normal_sum / kCount, 0.0, 0.02);
   EXPECT_NEAR(normal_squares / kCount, 1.0, 0.02);
+}
+
+TEST(CounterRandom, FillsAsItDraws) {
+  const CounterRandom random(5, RandomPurpose::initialise, 0, 9);
+  std::vector<float> uniform(1003);
+  std::vector<float> normal(1003);
+  random.fill_uniform(uniform.data(), 1003, 2.0F);
+  random.fill_normal(normal.data(), 1003, 0.5F);
+  for (std::size_t i = 0; i < uniform.size(); ++i) {
+    EXPECT_EQ(uniform[i], (2.0F * random.uniform(i) - 1.0F) * 2.0F);
+    EXPECT_EQ(normal[i], random.normal(i) * 0.5F);
+  }
 }
 
 }  // namespace
