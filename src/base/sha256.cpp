@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/sha256_x86.h"
+
 namespace penstock {
 namespace {
 
@@ -21,7 +23,14 @@ constexpr std::array<std::uint32_t, 64> kRoundConstants{
 
 }  // namespace
 
-void Sha256::compress(const std::uint8_t* block) {
+Sha256::Sha256(bool portable) : instructions_(!portable && sha256_x86_available()) {}
+
+void Sha256::compress(const std::uint8_t* data, std::size_t blocks) {
+  if (instructions_) return sha256_x86_compress(state_.data(), data, blocks, kRoundConstants.data());
+  for (; blocks > 0; --blocks, data += 64) compress_portable(data);
+}
+
+void Sha256::compress_portable(const std::uint8_t* block) {
   std::array<std::uint32_t, 64> w;
   for (std::size_t i = 0; i < 16; ++i) {
     w[i] = std::uint32_t{block[4 * i]} << 24 | std::uint32_t{block[4 * i + 1]} << 16 |
@@ -56,10 +65,11 @@ void Sha256::update(const void* data, std::size_t size_bytes) {
   while (size_bytes > 0) {
     const std::size_t filled = total_bytes_ % 64;
     if (filled == 0 && size_bytes >= 64) {
-      compress(bytes);
-      bytes += 64;
-      size_bytes -= 64;
-      total_bytes_ += 64;
+      const std::size_t blocks = size_bytes / 64;
+      compress(bytes, blocks);
+      bytes += 64 * blocks;
+      size_bytes -= 64 * blocks;
+      total_bytes_ += 64 * blocks;
       continue;
     }
     const std::size_t taken = std::min(size_bytes, 64 - filled);
@@ -67,7 +77,7 @@ void Sha256::update(const void* data, std::size_t size_bytes) {
     bytes += taken;
     size_bytes -= taken;
     total_bytes_ += taken;
-    if (filled + taken == 64) compress(pending_.data());
+    if (filled + taken == 64) compress(pending_.data(), 1);
   }
 }
 

@@ -7,8 +7,8 @@
 namespace penstock {
 namespace {
 
-std::string digest(const std::string& text, std::size_t piece) {
-  Sha256 sha;
+std::string digest(const std::string& text, std::size_t piece, bool portable = false) {
+  Sha256 sha(portable);
   for (std::size_t at = 0; at < text.size(); at += piece) {
     sha.update(text.data() + at, std::min(piece, text.size() - at));
   }
@@ -25,6 +25,12 @@ TEST(Sha256, StandardVectors) {
 TEST(Sha256, PiecesDoNotMatter) {
   const std::string text(1000, 'x');
   for (const std::size_t piece : {1, 7, 63, 64, 65, 500}) EXPECT_EQ(digest(text, piece), digest(text, 1000));
+}
+
+TEST(Sha256, InstructionsAndPortableAgree) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += static_cast<char>(i * 131 + i / 7);
+  EXPECT_EQ(digest(text, 3000), digest(text, 3000, true));
 }
 
 }  // namespace

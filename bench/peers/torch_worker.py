@@ -1,0 +1,78 @@
+"""Trains one model in PyTorch on fixed random data and prints what it took as one line of JSON."""
+import argparse
+import json
+import pathlib
+import sys
+import time
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"))
+
+
+def build(name):
+    if name == "unet":
+        import torch_models
+
+        return torch_models.build("unet"), True
+    import torchvision
+
+    return getattr(torchvision.models, name)(), False
+
+
+def peak_rss_bytes():
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def checkpoint_blocks(model):
+    """Wraps every residual block, so that only block inputs are kept and the rest is computed again."""
+    from torch.utils.checkpoint import checkpoint
+
+    for stage in (model.layer1, model.layer2, model.layer3, model.layer4):
+        for block in stage:
+            inner = block.forward
+            block.forward = lambda x, inner=inner: checkpoint(inner, x, use_reentrant=False)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--image-size", type=int, default=224)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--mode", choices=["eager", "compile", "checkpoint", "hooks"], default="eager")
+    options = parser.parse_args()
+
+    torch.manual_seed(0)
+    torch.set_num_threads(options.threads)
+    model, per_pixel = build(options.model)
+    model = model.to(memory_format=torch.channels_last).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
+    size = options.image_size
+    channels = next(model.parameters()).shape[1]
+    images = torch.randn(options.batch, channels, size, size).contiguous(memory_format=torch.channels_last)
+    with torch.no_grad():
+        model.eval()
+        classes = model(images[:1]).shape[1]
+        model.train()
+    labels = torch.randint(0, classes, (options.batch, size, size) if per_pixel else (options.batch,))
+    if options.mode == "checkpoint":
+        checkpoint_blocks(model)
+    forward = torch.compile(model) if options.mode == "compile" else model
+
+    seconds = []
+    for _ in range(options.steps):
+        begin = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        loss = torch.nn.functional.cross_entropy(forward(images), labels)
+        loss.backward()
+        optimizer.step()
+        seconds.append(time.perf_counter() - begin)
+    print(json.dumps({"step_seconds": seconds, "peak_rss_bytes": peak_rss_bytes(), "loss": loss.item()}))
+
+
+main()

@@ -1,0 +1,168 @@
+#pragma once
+
+// Penstock's public interface: describe a network (or name one), say how much memory there is, train.
+// Errors are exceptions: penstock::UserError for what the caller can mend, penstock::RunError for I/O failures.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penstock {
+
+/// A tensor of a network under construction.
+using Value = std::int32_t;
+
+struct ConvLayer {
+  std::int64_t channels = 0;  ///< output channels
+  std::int64_t kernel = 3;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  std::int64_t dilation = 1;
+  std::int64_t groups = 1;
+  bool bias = true;
+};
+
+struct PoolLayer {
+  std::int64_t kernel = 2;
+  std::int64_t stride = 2;
+  std::int64_t padding = 0;
+};
+
+/// Hands out the layers of a network; only valid inside the function given to Network.
+/// Named layers own parameters, called as PyTorch would: conv("stem", ...) makes "stem.weight" and "stem.bias".
+class Layers {
+ public:
+  struct Impl;
+  explicit Layers(Impl* impl) : impl_(impl) {}
+
+  Value conv(const std::string& name, Value x, const ConvLayer& layer);
+  Value conv_transpose(const std::string& name, Value x, const ConvLayer& layer);
+  Value linear(const std::string& name, Value x, std::int64_t features, bool bias = true);
+  Value batch_norm(const std::string& name, Value x);
+  Value layer_norm(const std::string& name, Value x);
+  Value relu(Value x);
+  Value leaky_relu(Value x, float slope = 0.01F);
+  Value gelu(Value x);
+  Value sigmoid(Value x);
+  Value tanh(Value x);
+  Value max_pool(Value x, const PoolLayer& layer);
+  Value avg_pool(Value x, const PoolLayer& layer);
+  Value global_avg_pool(Value x);
+  Value dropout(Value x, float probability);
+  Value add(Value a, Value b);
+  Value multiply(Value a, Value b);
+  Value concat(const std::vector<Value>& values);
+  Value upsample(Value x, std::int64_t factor, bool bilinear = false);
+  Value flatten(Value x);
+
+  std::vector<std::int64_t> shape(Value x) const;
+  std::int64_t classes() const;
+
+ private:
+  Impl* impl_;
+};
+
+/// A network: one of the built-in models by name, or a function from images [N, C, H, W] to logits [N, classes].
+struct Network {
+  using Define = std::function<Value(Layers& layers, Value images)>;
+
+  std::string name;
+  std::int64_t channels = 0, image_size = 0, classes = 0;  ///< 0: the built-in model's own
+  Define define;                                           ///< empty: a built-in model
+
+  static Network model(std::string name);
+  static Network custom(std::string name, std::int64_t channels, std::int64_t image_size, std::int64_t classes,
+                        Define define);
+};
+
+/// What a training loop tells while it runs.
+struct Progress {
+  std::int64_t step = 0;   ///< steps done
+  std::int64_t steps = 0;  ///< steps in all
+  std::int64_t epoch = 0;
+  double loss = 0;
+  double step_seconds = 0;
+  double images_per_second = 0;
+  double learning_rate = 0;
+  double seconds_left = 0;
+  double stall_share = 0;          ///< of the last step: waiting for the tier
+  std::int64_t memory_bytes = 0;   ///< the process's resident memory now
+  std::int64_t budget_bytes = 0;
+};
+
+struct Options {
+  std::string data = "synthetic";
+  std::int64_t batch = 32;
+  std::int64_t steps = 0;   ///< either steps
+  std::int64_t epochs = 0;  ///< or epochs
+  bool shuffle = true;
+  bool evaluate = false;    ///< on the test split, at the end
+
+  std::string optimizer = "sgd";  ///< sgd, adam, adamw
+  double learning_rate = 0;       ///< 0: the optimizer's default (sgd 0.1, adam and adamw 0.001)
+  double momentum = 0.9;
+  bool nesterov = false;
+  double weight_decay = 0;
+  std::string schedule = "constant";  ///< constant, step:EVERY[,FACTOR], cosine; ",warmup:N" may follow
+  std::uint64_t seed = 0;
+  int threads = 0;  ///< 0: as many as there are cores
+
+  std::string init_file;  ///< safetensors to start from
+  std::string save_file;  ///< safetensors to write at the end
+  std::string checkpoint_dir;
+  std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end
+  std::string resume_dir;
+
+  std::string memory;  ///< "1GiB", "50%"; empty: what is free, less a margin
+  std::string policy;  ///< keep, lms, window; empty: keep where it fits, else window
+  std::string tier = "disk";  ///< disk, disk-threads, ram
+  std::string swap_dir;
+  std::string tier_bandwidth;      ///< "200MB/s"; empty: unthrottled
+  std::string verify = "sampled";  ///< sampled, full, off
+  std::string pool = "virtual";    ///< virtual, packed
+  std::string window;              ///< bytes looked ahead by `window`; empty: 1.5 times the pool
+  std::int64_t lms_threshold = 0, lms_ahead = 0, lms_groupby = 0;  ///< 0: tuned
+
+  std::function<void(const Progress&)> on_step;
+  std::function<void(const std::string&)> on_note;  ///< one line worth telling: what memory was taken, a warning
+};
+
+struct Result {
+  std::string model;
+  std::int64_t batch = 0, steps = 0, epochs = 0;
+  int threads = 0;
+  std::uint64_t seed = 0;
+  std::vector<double> loss;          ///< one a step
+  std::vector<double> step_seconds;  ///< one a step
+  double images_per_second = 0;      ///< median of the steps after the first
+  double startup_seconds = 0;        ///< before the first step
+  double accuracy = -1;              ///< on the test split; negative: not evaluated
+  std::int64_t test_images = 0;
+  std::int64_t skipped_images = 0;  ///< that did not decode
+  std::int64_t peak_rss_bytes = 0;
+  std::string weights_sha256;
+
+  std::string policy, tier, pool;
+  std::int64_t budget_bytes = 0, pool_bytes = 0, overhead_bytes = 0, planned_peak_bytes = 0, pool_peak_bytes = 0;
+  std::int64_t in_memory_bytes = 0;  ///< what training without a budget would have taken
+  std::int64_t fragmentation_bytes = 0;
+  std::map<std::string, std::int64_t> peak_by_tag;
+  std::int64_t swapped_out_bytes = 0, swapped_in_bytes = 0;  ///< per step
+  double stall_seconds = 0;                                  ///< per step, median
+  double plan_seconds = 0;
+  std::int64_t swap_file_bytes = 0;
+};
+
+/// Trains and returns what happened.
+Result train(const Network& network, const Options& options);
+
+/// Accuracy of `options.init_file` (or of a checkpoint) on the data's test split.
+Result evaluate(const Network& network, const Options& options);
+
+/// The version of the library: "0.1.0".
+const char* version();
+
+}  // namespace penstock

@@ -1,0 +1,62 @@
+#include "cli/app.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "penstock/penstock.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  penstock train resnet20 --data fashion-mnist --epochs 1 --evaluate
+  penstock train resnet50 --batch 32 --steps 10 --memory 1GiB
+  penstock train resnet50 --data images:photos --classes 12 --batch 16 --epochs 5 --save trained.safetensors
+  penstock eval resnet20 --data fashion-mnist --init trained.safetensors
+  penstock show lenet --batch 64
+`penstock COMMAND --help` tells the options of a command.)";
+
+int report(int exit_code, const std::string& message) {
+  fmt::print(stderr, "penstock: {}\n", message);
+  return exit_code;
+}
+
+/// CLI11's messages end in hints over several lines; the first says what is wrong.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  CLI::App app("Penstock trains neural networks that do not fit in memory.", "penstock");
+  app.footer(kExamples);
+  app.set_version_flag("--version", fmt::format("penstock {}", version()));
+  app.require_subcommand(1);
+  add_train_command(app);
+  add_eval_command(app);
+  add_models_command(app);
+  add_show_command(app);
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return report(2, fmt::format("{}; 'penstock --help' shows what can be said", first_line(error.what())));
+  } catch (const UserError& error) {
+    return report(2, error.what());
+  } catch (const std::bad_alloc&) {
+    return report(1, "out of memory; name a smaller --memory or a smaller --batch");
+  } catch (const std::exception& error) {
+    return report(1, error.what());
+  }
+}
+
+}  // namespace penstock::cli

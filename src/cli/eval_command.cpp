@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/bytes.h"
+#include "base/text_file.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/run_options.h"
+
+namespace penstock::cli {
+namespace {
+
+void run_eval(RunOptions& run) {
+  if (!run.json_file.empty()) check_writable(run.json_file, "--json");
+  ProgressView view(run.quiet);
+  run.options.on_note = [&view](const std::string& line) { view.note(line); };
+  const Result result = evaluate(run.network, run.options);
+  if (!run.json_file.empty()) write_file(run.json_file, result_json(result));
+  if (run.quiet) return;
+  fmt::print("accuracy {:.2f} % on {} test images, {:.1f} images/s, peak memory {}\n", result.accuracy * 100,
+             result.test_images, result.images_per_second, format_bytes(result.peak_rss_bytes));
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& app) {
+  auto run = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("eval", "measure the accuracy of saved weights on the test split");
+  command->footer(
+      "Examples:\n"
+      "  penstock eval resnet20 --data fashion-mnist --init trained.safetensors\n"
+      "  penstock eval resnet50 --data images:photos --classes 12 --resume ckpt --memory 1GiB");
+  add_common_options(*command, *run);
+  command->add_option("--resume", run->options.resume_dir, "take the weights of the checkpoint in this folder")
+      ->type_name("DIR");
+  command->callback([run] { run_eval(*run); });
+}
+
+}  // namespace penstock::cli

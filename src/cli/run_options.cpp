@@ -1,0 +1,83 @@
+#include "cli/run_options.h"
+
+#include <nlohmann/json.hpp>
+
+namespace penstock::cli {
+
+void add_common_options(CLI::App& command, RunOptions& run) {
+  Options& options = run.options;
+  command.add_option("MODEL", run.network.name, "a model of `penstock models`")->required();
+  command.add_option("--data", options.data,
+                     "fashion-mnist | mnist:DIR | cifar10:DIR | images:DIR | npy:IMAGES,LABELS | synthetic")
+      ->capture_default_str();
+  command.add_option("--image-size", run.network.image_size, "edge of the images (the model's own)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--channels", run.network.channels, "channels of the images (the data's own)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--classes", run.network.classes, "number of classes (the data's own)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--batch", options.batch, "images per step")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--seed", options.seed, "of everything random")->capture_default_str();
+  command.add_option("--threads", options.threads, "compute threads (all cores)")->check(CLI::Range(1, 1024));
+  command.add_option("--init", options.init_file, "start from this safetensors file")->type_name("FILE");
+
+  auto* memory = command.add_option_group("Memory");
+  memory->add_option("--memory", options.memory, "what the whole process may take: 1GiB, 800MiB, 50% (what is free)");
+  memory->add_option("--policy", options.policy, "keep | lms | window (keep where it fits, else window)");
+  memory->add_option("--tier", options.tier, "where tensors are swapped to: disk | disk-threads | ram")
+      ->capture_default_str();
+  memory->add_option("--swap-dir", options.swap_dir, "folder of the swap file (a temporary one)")->type_name("DIR");
+  memory->add_option("--tier-bandwidth", options.tier_bandwidth, "throttle the tier, each way: 200MB/s");
+  memory->add_option("--verify", options.verify, "check what comes back: sampled | full | off")
+      ->capture_default_str();
+  memory->add_option("--pool", options.pool, "virtual | packed")->capture_default_str();
+  memory->add_option("--window", options.window, "bytes that policy window looks ahead (1.5 times the pool)");
+  memory->add_option("--lms-threshold", options.lms_threshold, "policy lms: swap what is used this many levels later")
+      ->check(CLI::PositiveNumber);
+  memory->add_option("--lms-ahead", options.lms_ahead, "policy lms: start reading this many levels ahead")
+      ->check(CLI::PositiveNumber);
+  memory->add_option("--lms-groupby", options.lms_groupby, "policy lms: consumers this close share one read")
+      ->check(CLI::PositiveNumber);
+
+  command.add_option("--json", run.json_file, "write the result to this file")->type_name("FILE");
+  command.add_flag("--quiet", run.quiet, "print nothing but errors");
+}
+
+std::string result_json(const Result& result) {
+  nlohmann::ordered_json json;
+  json["model"] = result.model;
+  json["batch"] = result.batch;
+  json["steps"] = result.steps;
+  json["threads"] = result.threads;
+  json["seed"] = result.seed;
+  json["loss"] = result.loss;
+  json["step_seconds"] = result.step_seconds;
+  json["images_per_second"] = result.images_per_second;
+  json["startup_seconds"] = result.startup_seconds;
+  json["peak_rss_bytes"] = result.peak_rss_bytes;
+  json["weights_sha256"] = result.weights_sha256;
+  if (result.accuracy >= 0) {
+    json["accuracy"] = result.accuracy;
+    json["test_images"] = result.test_images;
+  }
+  json["skipped_images"] = result.skipped_images;
+  json["policy"] = result.policy;
+  json["tier"] = result.tier;
+  json["pool"] = result.pool;
+  json["budget_bytes"] = result.budget_bytes;
+  json["pool_bytes"] = result.pool_bytes;
+  json["overhead_bytes"] = result.overhead_bytes;
+  json["planned_peak_bytes"] = result.planned_peak_bytes;
+  json["pool_peak_bytes"] = result.pool_peak_bytes;
+  json["in_memory_bytes"] = result.in_memory_bytes;
+  json["fragmentation_bytes"] = result.fragmentation_bytes;
+  json["peak_by_tag"] = result.peak_by_tag;
+  json["swapped_out_bytes"] = result.swapped_out_bytes;
+  json["swapped_in_bytes"] = result.swapped_in_bytes;
+  json["stall_seconds"] = result.stall_seconds;
+  json["plan_seconds"] = result.plan_seconds;
+  json["swap_file_bytes"] = result.swap_file_bytes;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace penstock::cli

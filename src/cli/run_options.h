@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "penstock/penstock.h"
+
+namespace penstock::cli {
+
+/// What `train` and `eval` are told on the command line.
+struct RunOptions {
+  Network network;
+  Options options;
+  std::string json_file;
+  bool quiet = false;
+};
+
+/// Model, data, sizes, memory: what both commands take.
+void add_common_options(CLI::App& command, RunOptions& run);
+
+/// The result as JSON text; the keys are a contract with other programs.
+std::string result_json(const Result& result);
+
+}  // namespace penstock::cli

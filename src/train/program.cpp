@@ -1,0 +1,36 @@
+#include "train/program.h"
+
+#include "autodiff/backward.h"
+#include "train/network.h"
+
+namespace penstock::train {
+
+ir::Graph training_graph(const Network& network, const models::ModelOptions& options,
+                         const OptimizerOptions& optimizer) {
+  ir::Graph graph = lower::fuse(build_network(network, options, true));
+  autodiff::append_backward(graph, graph.loss,
+                            [&optimizer](ir::Graph& step, ir::TensorId parameter, ir::TensorId gradient) {
+                              append_update(step, parameter, gradient, optimizer);
+                            });
+  ir::verify(graph);
+  return graph;
+}
+
+Program make_program(const Network& network, const models::ModelOptions& options, const OptimizerOptions* optimizer,
+                     bool evaluation) {
+  Program program;
+  program.backend = kernels::make_onednn_backend();
+  if (optimizer != nullptr) {
+    program.training = std::make_unique<lower::Executable>(
+        lower::lower(training_graph(network, options, *optimizer), *program.backend));
+  }
+  if (evaluation) {
+    const ir::Graph graph = lower::fuse(build_network(network, options, false));
+    program.evaluation = std::make_unique<lower::Executable>(
+        lower::lower(graph, *program.backend, {}, program.training.get()));
+    if (program.training) lower::share_state(*program.evaluation, *program.training);
+  }
+  return program;
+}
+
+}  // namespace penstock::train
