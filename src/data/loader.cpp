@@ -1,0 +1,128 @@
+#include "data/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock {
+
+Loader::Loader(const Dataset& dataset, Sampler sampler, DataPosition start, std::int64_t batches)
+    : dataset_(dataset), sampler_(std::move(sampler)), position_(start), batches_left_(batches) {
+  require(sampler_.options().samples == dataset_.size(), "sampler and data set differ in size");
+  if (start.epoch < 0 || start.batch < 0 || start.batch >= sampler_.batches_per_epoch()) {
+    throw UserError(
+        fmt::format("batch {} of an epoch is asked for, but {} has {} batches of {}: is it another data set?",
+                    start.batch, dataset_.name(), sampler_.batches_per_epoch(), sampler_.options().batch));
+  }
+  const DataGeometry& geometry = dataset_.geometry();
+  const std::int64_t batch = sampler_.options().batch;
+  images_ =
+      std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(batch * geometry.image_values()));
+  labels_ = std::make_unique_for_overwrite<std::int32_t[]>(
+      static_cast<std::size_t>(batch * geometry.label_values()));
+  thread_ = std::thread([this, start, batches] { prepare_batches(start, batches); });
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Loader::next(float* images, std::int32_t* labels) {
+  require(batches_left_ > 0, "all batches of the loader are out");
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return full_ || error_ != nullptr; });
+  if (!full_) std::rethrow_exception(error_);
+  const DataGeometry& geometry = dataset_.geometry();
+  const std::int64_t batch = sampler_.options().batch;
+  std::copy_n(images_.get(), batch * geometry.image_values(), images);
+  std::copy_n(labels_.get(), batch * geometry.label_values(), labels);
+  full_ = false;
+  lock.unlock();
+  changed_.notify_all();
+  position_ = sampler_.next(position_);
+  --batches_left_;
+}
+
+void Loader::prepare_batches(DataPosition position, std::int64_t batches) {
+  for (; batches > 0; --batches, position = sampler_.next(position)) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return !full_ || stop_; });
+      if (stop_) return;
+    }
+    std::exception_ptr error;
+    try {
+      if (!fill(position)) return;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      full_ = error == nullptr;
+      error_ = error;
+    }
+    changed_.notify_all();
+    if (error != nullptr) return;
+  }
+}
+
+bool Loader::fill(const DataPosition& position) {
+  const DataGeometry& geometry = dataset_.geometry();
+  float* image = images_.get();
+  std::int32_t* labels = labels_.get();
+  for (const std::int64_t index : sampler_.batch_indices(position)) {
+    if (stopping()) return false;
+    read_or_replace(index, image, labels);
+    image += geometry.image_values();
+    labels += geometry.label_values();
+  }
+  return true;
+}
+
+void Loader::read_or_replace(std::int64_t index, float* image, std::int32_t* labels) {
+  // The replacement depends on the data alone, so that every run and every rank takes the same one.
+  for (std::int64_t tries = 0; tries < dataset_.size(); ++tries) {
+    const std::int64_t here = (index + tries) % dataset_.size();
+    try {
+      dataset_.read(here, image, labels);
+      return;
+    } catch (const SampleError& error) {
+      const std::lock_guard lock(mutex_);
+      skipped_.emplace(here, error.what());
+      if (stop_) return;
+    }
+  }
+  throw UserError(
+      fmt::format("no sample of {} can be used; the first: {}", dataset_.name(), skipped().front()));
+}
+
+bool Loader::stopping() const {
+  const std::lock_guard lock(mutex_);
+  return stop_;
+}
+
+std::int64_t Loader::memory_bytes(const Dataset& dataset, std::int64_t batch) {
+  const DataGeometry& geometry = dataset.geometry();
+  return batch * (geometry.image_values() + geometry.label_values()) * 4 + dataset.working_bytes();
+}
+
+std::vector<std::string> Loader::skipped() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> lines;
+  lines.reserve(skipped_.size());
+  for (const auto& [index, line] : skipped_) lines.push_back(line);
+  return lines;
+}
+
+std::int64_t Loader::skipped_count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::int64_t>(skipped_.size());
+}
+
+}  // namespace penstock

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/sampler.h"
+
+namespace penstock {
+
+/// Prepares batches one ahead of the step. A thread fills the loader's single buffer while the caller
+/// computes; next() copies the buffer out and the thread goes on with the following batch. It sleeps when
+/// there is nothing to do. Does not own the data set, which must outlive it. One thread at a time may call.
+class Loader {
+ public:
+  static constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
+
+  /// Starts at any position; prepares `batches` batches in all. Throws UserError if the data has no such
+  /// position.
+  Loader(const Dataset& dataset, Sampler sampler, DataPosition start = {}, std::int64_t batches = kEndless);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// Writes the batch at position(): images [batch, C, (D,) H, W] and labels [batch] or [batch, (D,) H, W],
+  /// and moves on. Waits if it is not ready. What went wrong in the thread is thrown here, once the batches
+  /// before it are out.
+  void next(float* images, std::int32_t* labels);
+
+  /// Where the batch is that next() will give: what a checkpoint has to keep.
+  DataPosition position() const { return position_; }
+  const Sampler& sampler() const { return sampler_; }
+
+  /// What a loader takes of memory: its buffer and what reading one sample needs.
+  static std::int64_t memory_bytes(const Dataset& dataset, std::int64_t batch);
+
+  /// One line for each sample met so far that could not be used; another was taken for it each time.
+  std::vector<std::string> skipped() const;
+  std::int64_t skipped_count() const;
+
+ private:
+  void prepare_batches(DataPosition position, std::int64_t batches);
+  /// Returns whether the batch is complete, false if the loader is to stop.
+  bool fill(const DataPosition& position);
+  void read_or_replace(std::int64_t index, float* image, std::int32_t* labels);
+  bool stopping() const;
+
+  const Dataset& dataset_;
+  const Sampler sampler_;
+  DataPosition position_;
+  std::int64_t batches_left_;
+
+  /// Belong to the thread while full_ is false, to next() while it is true.
+  std::unique_ptr<float[]> images_;
+  std::unique_ptr<std::int32_t[]> labels_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  /// Guarded by mutex_.
+  bool full_ = false;
+  bool stop_ = false;
+  std::exception_ptr error_;
+  std::map<std::int64_t, std::string> skipped_;
+
+  std::thread thread_;
+};
+
+}  // namespace penstock
