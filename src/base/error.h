@@ -5,8 +5,8 @@
 
 namespace penstock {
 
-/// The user's fault: an option, a file, a budget. One line that says what is wrong, the numbers, and what to do.
-/// The program ends with exit code 2.
+/// The user's fault: an option, a file, a budget. One line that says what is wrong, the numbers, and what to
+/// do. The program ends with exit code 2.
 class UserError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -6,22 +6,28 @@
 namespace penstock {
 
 /// What a random stream is for; part of its key, so that two purposes never share numbers.
-enum class RandomPurpose : std::uint32_t { initialise = 1, dropout = 2, shuffle = 3, synthetic = 4, augment = 5 };
+enum class RandomPurpose : std::uint32_t {
+  initialise = 1,
+  dropout = 2,
+  shuffle = 3,
+  synthetic = 4,
+  augment = 5
+};
 
 /// A counter-based generator (Philox 4x32, 10 rounds): each number is a pure function of
 /// (seed, purpose, step, op, element), so any element can be drawn again, in any order, by any thread.
 class CounterRandom {
  public:
   CounterRandom(std::uint64_t seed, RandomPurpose purpose, std::uint64_t step, std::uint32_t op)
-      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32) ^
-                                                  (static_cast<std::uint32_t>(purpose) * 0x9E3779B9U)},
+      : key_{static_cast<std::uint32_t>(seed),
+             static_cast<std::uint32_t>(seed >> 32) ^ (static_cast<std::uint32_t>(purpose) * 0x9E3779B9U)},
         step_(static_cast<std::uint32_t>(step)),
         op_(op ^ static_cast<std::uint32_t>(step >> 32) * 0x85EBCA6BU) {}
 
   /// Four independent 32-bit words of block `block`; elements 4*block .. 4*block+3 take one each.
   std::array<std::uint32_t, 4> block(std::uint64_t block) const {
-    std::array<std::uint32_t, 4> counter{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-                                         step_, op_};
+    std::array<std::uint32_t, 4> counter{static_cast<std::uint32_t>(block),
+                                         static_cast<std::uint32_t>(block >> 32), step_, op_};
     std::array<std::uint32_t, 2> key = key_;
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t product0 = std::uint64_t{0xD2511F53U} * counter[0];

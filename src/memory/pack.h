@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace penstock {
+
+/// One stay of a slot in memory: from instruction `first` to instruction `last`, both included.
+/// last < first: the stay crosses the end of the step, [first, end] and [0, last] of the next.
+struct PackInterval {
+  int slot = 0;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t size_bytes = 0;
+};
+
+struct Packing {
+  /// One offset for each interval, in their order.
+  std::vector<std::int64_t> offsets;
+  std::int64_t arena_bytes = 0;
+};
+
+/// Bytes that an interval takes in the arena, and its alignment: 4 KiB pages from 4 KiB on, else 64 bytes.
+std::int64_t packed_bytes(std::int64_t size_bytes);
+std::int64_t packed_alignment(std::int64_t size_bytes);
+
+/// Places each interval at an offset such that no two that live at the same time overlap: largest first, each
+/// into the smallest gap that holds it. Deterministic and pure.
+Packing pack(std::span<const PackInterval> intervals);
+
+/// The offsets of each slot in the order in which it acquires them, counting from the start of a run: a stay
+/// that crosses the end of the step comes first, because the run begins in the middle of it. PackedPool
+/// repeats the list.
+std::vector<std::vector<std::int64_t>> packed_offsets(std::span<const PackInterval> intervals,
+                                                      const Packing& packing, int slot_count);
+
+}  // namespace penstock

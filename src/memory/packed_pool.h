@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "memory/address_range.h"
+#include "memory/pool.h"
+
+namespace penstock {
+
+/// One arena; the n-th acquire of a slot is placed at the n-th of its offsets, and after the last at the
+/// first again (see pack.h). Overlap with a slot that is held is an InternalError.
+class PackedPool final : public Pool {
+ public:
+  /// `offsets[slot]` may be empty for a slot that is never acquired. Throws UserError when the arena exceeds
+  /// the capacity or the kernel does not give the memory.
+  PackedPool(std::vector<std::int64_t> slot_bytes, std::vector<std::vector<std::int64_t>> offsets,
+             std::int64_t arena_bytes, std::int64_t capacity_bytes, bool poison = kPoisonByDefault);
+
+  void* acquire(int slot) override;
+  void release(int slot) override;
+  void* address(int slot) const override;
+  bool held(int slot) const override;
+  bool swappable(int slot) const override;
+  /// The arena's size: all the memory this pool takes.
+  std::int64_t capacity_bytes() const override { return arena_bytes_; }
+  /// Up to the highest byte in use: what lies below is taken, be it used or not.
+  std::int64_t mapped_bytes() const override;
+  std::int64_t peak_bytes() const override { return peak_bytes_; }
+  std::int64_t asked_bytes() const override { return asked_bytes_; }
+  std::int64_t peak_lost_bytes() const override { return peak_lost_bytes_; }
+
+ private:
+  struct Slot {
+    std::int64_t size_bytes = 0;
+    std::vector<std::int64_t> offsets;
+    std::size_t next = 0;
+    std::int64_t offset = -1;
+  };
+  Slot& checked(int slot);
+  const Slot& checked(int slot) const;
+
+  std::vector<Slot> slots_;
+  std::int64_t arena_bytes_;
+  bool poison_;
+  AddressRange arena_;
+  std::map<std::int64_t, std::int64_t> held_;  // offset -> end
+  std::int64_t asked_bytes_ = 0;
+  std::int64_t peak_bytes_ = 0;
+  std::int64_t peak_lost_bytes_ = 0;
+};
+
+}  // namespace penstock

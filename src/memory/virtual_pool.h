@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "memory/address_range.h"
+#include "memory/frame_allocator.h"
+#include "memory/pool.h"
+
+namespace penstock {
+
+/// How a VirtualPool of a given capacity rounds, as a pure function, so that a planner can count exactly.
+/// The rule: fixed_bytes(all slots) + sum of footprint_bytes(held slots) <= capacity is enough for every
+/// acquire to succeed, whatever the history.
+class VirtualPoolRule {
+ public:
+  explicit VirtualPoolRule(std::int64_t capacity_bytes);
+
+  /// The unit in which memory is handed out: 4 KiB for small pools, 64 KiB at 1 GiB, at most capacity / 8192.
+  std::int64_t grain_bytes() const { return grain_bytes_; }
+  /// Small slots (up to a quarter of the grain) share pages and are resident for the pool's whole life.
+  bool is_small(std::int64_t size_bytes) const { return size_bytes <= grain_bytes_ / 4; }
+  /// What all small slots take together, held or not.
+  std::int64_t fixed_bytes(std::span<const std::int64_t> slot_bytes) const;
+  /// What a slot takes while it is held, beyond fixed_bytes(): 0 for small ones.
+  std::int64_t footprint_bytes(std::int64_t size_bytes) const;
+
+ private:
+  std::int64_t grain_bytes_;
+};
+
+/// Every slot has one virtual address range for life; physical memory comes and goes beneath it. Free memory
+/// is parked in a range of its own, and moved to a slot and back with mremap, in runs as long as possible.
+/// The body of a slot (whole frames of 2 MiB) takes whole frames while there are any, so that huge pages stay
+/// huge; its tail takes grains of broken frames. Any free grain may serve any slot, so fragmentation costs
+/// calls but never makes an acquire fail. A released slot is inaccessible: touching it is a segmentation
+/// fault.
+class VirtualPool final : public Pool {
+ public:
+  /// Throws UserError when the small slots alone exceed the capacity or the kernel does not give the memory.
+  VirtualPool(std::vector<std::int64_t> slot_bytes, std::int64_t capacity_bytes,
+              bool poison = kPoisonByDefault);
+  ~VirtualPool() override;
+
+  void* acquire(int slot) override;
+  void release(int slot) override;
+  void* address(int slot) const override;
+  bool held(int slot) const override;
+  bool swappable(int slot) const override;
+  std::int64_t capacity_bytes() const override { return capacity_bytes_; }
+  std::int64_t mapped_bytes() const override { return mapped_bytes_; }
+  std::int64_t peak_bytes() const override { return peak_bytes_; }
+  std::int64_t asked_bytes() const override { return asked_bytes_; }
+  std::int64_t peak_lost_bytes() const override { return peak_lost_bytes_; }
+  const VirtualPoolRule& rule() const { return rule_; }
+  /// Calls of mremap so far.
+  std::int64_t moves() const { return moves_; }
+};
+
+}  // namespace penstock

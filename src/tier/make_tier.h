@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tier/file_io.h"
+#include "tier/tier.h"
+#include "tier/verified_tier.h"
+
+namespace penstock {
+
+enum class TierKind { disk, disk_threads, ram };
+
+struct TierOptions {
+  TierKind kind = TierKind::disk;
+  /// Empty: default_swap_dir().
+  std::string swap_dir;
+  /// 0: as fast as it goes.
+  std::int64_t read_bytes_per_second = 0;
+  std::int64_t write_bytes_per_second = 0;
+  VerifyMode verify = VerifyMode::sampled;
+  /// Tests put one here that fails on demand; none: the operating system.
+  std::shared_ptr<FileIo> file_io;
+};
+
+struct MadeTier {
+  std::unique_ptr<Tier> tier;
+  /// What the user should be told: a fallback that was taken, a directory that is memory. One line each.
+  std::vector<std::string> notes;
+  /// "disk (io_uring)", "disk (threads)", "ram".
+  std::string description;
+};
+
+/// "disk", "disk-threads", "ram"; throws UserError that names `what`.
+TierKind parse_tier_kind(std::string_view text, std::string_view what);
+/// "200MB/s" or "200MB", bytes per second; throws UserError that names `what`.
+std::int64_t parse_bandwidth(std::string_view text, std::string_view what);
+
+/// Makes the tier with its wrappers, for extents of the given sizes. All space is allocated here. Throws
+/// UserError when the directory or the space will not do.
+MadeTier make_tier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes);
+
+}  // namespace penstock
