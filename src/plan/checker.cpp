@@ -1,0 +1,243 @@
+#include "plan/checker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace penstock::plan {
+namespace {
+
+/// What is wrong with an instruction; caught in check().
+struct Violation {
+  std::string what;
+};
+
+/// Where a storage's values are just now. kNone: none that could be used.
+struct Held {
+  bool mapped = false;
+  Transfer pending = Transfer::none;
+  ir::TensorId in_memory = ir::kNone;
+  ir::TensorId on_tier = ir::kNone;
+};
+
+class Checker {
+ public:
+  Checker(const Problem& problem, const Plan& plan)
+      : problem_(problem), plan_(plan), held_(problem.storages.size()), runs_(problem.ops.size()) {}
+
+  CheckResult check() {
+    CheckResult result;
+    try {
+      begin();
+      for (; at_ < plan_.instructions.size(); ++at_) step(plan_.instructions[at_]);
+      end();
+      result.summary = summary_;
+    } catch (const Violation& violation) {
+      result.ok = false;
+      result.instruction = at_;
+      result.message = place() + ": " + violation.what;
+    }
+    return result;
+  }
+
+ private:
+  std::string place() const {
+    if (at_ >= plan_.instructions.size()) return "end of the plan";
+    const Instruction& in = plan_.instructions[at_];
+    std::string text = "instruction " + std::to_string(at_) + " (" + action_name(in.action) + " ";
+    const bool is_op = in.action == Action::run;
+    const auto count = static_cast<std::int32_t>(is_op ? problem_.ops.size() : problem_.storages.size());
+    if (in.id < 0 || in.id >= count) return text + std::to_string(in.id) + ")";
+    return text + (is_op ? problem_.graph->op(in.id).name : problem_.storage_name(in.id)) + ")";
+  }
+
+  std::string value_name(ir::TensorId value) const {
+    if (value == kForeignValue) return "the other graph's state";
+    return value == ir::kNone ? "nothing" : "'" + problem_.graph->tensor(value).name + "'";
+  }
+
+  void take(std::int64_t bytes) {
+    used_bytes_ += bytes;
+    summary_.peak_bytes = std::max(summary_.peak_bytes, used_bytes_);
+    if (used_bytes_ > problem_.budget_bytes) {
+      throw Violation{"needs " + std::to_string(used_bytes_) + " bytes, the budget is " +
+                      std::to_string(problem_.budget_bytes)};
+    }
+  }
+
+  void begin() {
+    for (const Place& place : plan_.boundary) {
+      if (place.storage < 0 || static_cast<std::size_t>(place.storage) >= held_.size() ||
+          !problem_.storage(place.storage).carried) {
+        throw Violation{"the boundary names storage " + std::to_string(place.storage) + ", which is not state"};
+      }
+      const StorageInfo& storage = problem_.storage(place.storage);
+      const std::string name = problem_.storage_name(place.storage);
+      Held& held = held_[static_cast<std::size_t>(place.storage)];
+      if (held.mapped || held.on_tier != ir::kNone) throw Violation{"the boundary names '" + name + "' twice"};
+      if (!place.resident && !place.on_tier) throw Violation{"the boundary loses '" + name + "'"};
+      if (place.pending != Transfer::none && !(place.resident && place.on_tier)) {
+        throw Violation{"the boundary has a transfer of '" + name + "' without memory or tier"};
+      }
+      if (place.on_tier && !storage.swappable) throw Violation{"'" + name + "' cannot be on the tier"};
+      held.mapped = place.resident;
+      held.pending = place.pending;
+      if (place.resident && place.pending != Transfer::read) held.in_memory = storage.begin;
+      if (place.on_tier && place.pending != Transfer::write) held.on_tier = storage.begin;
+      if (place.resident) take(storage.footprint_bytes);
+    }
+    for (std::size_t s = 0; s < held_.size(); ++s) {
+      if (problem_.storages[s].carried && !held_[s].mapped && held_[s].on_tier == ir::kNone) {
+        throw Violation{"the boundary does not place '" + problem_.storage_name(static_cast<ir::StorageId>(s)) + "'"};
+      }
+    }
+    if (problem_.boundary) require_given_boundary();
+  }
+
+  void require_given_boundary() const {
+    std::vector<const Place*> given(held_.size(), nullptr);
+    for (const Place& place : *problem_.boundary) given[static_cast<std::size_t>(place.storage)] = &place;
+    for (const Place& place : plan_.boundary) {
+      const Place* wanted = given[static_cast<std::size_t>(place.storage)];
+      if (wanted == nullptr || *wanted != place) {
+        throw Violation{"the boundary of '" + problem_.storage_name(place.storage) + "' is not the given one"};
+      }
+    }
+  }
+
+  void step(const Instruction& in) {
+    if (in.action == Action::run) return run(in);
+    if (in.id < 0 || static_cast<std::size_t>(in.id) >= held_.size()) throw Violation{"there is no such storage"};
+    const StorageInfo& storage = problem_.storage(in.id);
+    Held& held = held_[static_cast<std::size_t>(in.id)];
+    switch (in.action) {
+      case Action::acquire:
+        if (held.mapped) throw Violation{"it has memory already"};
+        held.mapped = true;
+        take(storage.footprint_bytes);
+        break;
+      case Action::swap_in:
+        if (held.mapped) throw Violation{"it has memory already"};
+        if (held.on_tier == ir::kNone) throw Violation{"the tier has no value of it"};
+        held.mapped = true;
+        held.pending = Transfer::read;
+        summary_.swapped_in_bytes += storage.size_bytes;
+        take(storage.footprint_bytes);
+        break;
+      case Action::swap_out:
+        if (!storage.swappable) throw Violation{"it cannot be on the tier"};
+        if (held.pending != Transfer::none) throw Violation{"a transfer of it is under way"};
+        if (held.in_memory == ir::kNone) throw Violation{"it holds no value"};
+        if (held.in_memory == held.on_tier) throw Violation{"the tier has this value already"};
+        held.pending = Transfer::write;
+        held.on_tier = ir::kNone;
+        summary_.swapped_out_bytes += storage.size_bytes;
+        break;
+      case Action::wait:
+        if (held.pending == Transfer::none) throw Violation{"no transfer of it is under way"};
+        (held.pending == Transfer::read ? held.in_memory : held.on_tier) =
+            held.pending == Transfer::read ? held.on_tier : held.in_memory;
+        held.pending = Transfer::none;
+        break;
+      case Action::release:
+        if (!held.mapped) throw Violation{"it has no memory"};
+        if (held.pending != Transfer::none) throw Violation{"a transfer of it is under way"};
+        held.mapped = false;
+        held.in_memory = ir::kNone;
+        used_bytes_ -= storage.footprint_bytes;
+        break;
+      case Action::run:
+        break;
+    }
+  }
+
+  void run(const Instruction& in) {
+    if (in.id < 0 || static_cast<std::size_t>(in.id) >= runs_.size()) throw Violation{"there is no such op"};
+    const ir::Op& op = problem_.graph->op(in.id);
+    const OpInfo& info = problem_.op(in.id);
+    if (in.variant < 0 || static_cast<std::size_t>(in.variant) >= info.scratch_bytes.size()) {
+      throw Violation{"there is no variant " + std::to_string(in.variant)};
+    }
+    int& runs = runs_[static_cast<std::size_t>(in.id)];
+    if (op.kind == ir::OpKind::data && runs > 0) throw Violation{"it would take another batch"};
+    for (const ir::TensorId input : op.inputs) {
+      const Held& held = held_[static_cast<std::size_t>(problem_.graph->tensor(input).storage)];
+      if (held.pending == Transfer::read) throw Violation{"input " + value_name(input) + " is still being read"};
+      if (held.in_memory != input) {
+        throw Violation{"input " + value_name(input) + " is not in memory; its storage holds " +
+                        value_name(held.in_memory)};
+      }
+    }
+    for (const ir::TensorId output : op.outputs) {
+      Held& held = held_[static_cast<std::size_t>(problem_.graph->tensor(output).storage)];
+      if (!held.mapped) throw Violation{"output " + value_name(output) + " has no memory"};
+      if (held.pending != Transfer::none) throw Violation{"output " + value_name(output) + " is being moved"};
+      held.in_memory = output;
+    }
+    const std::int64_t scratch_bytes = info.scratch_bytes[static_cast<std::size_t>(in.variant)];
+    take(scratch_bytes);
+    used_bytes_ -= scratch_bytes;
+    ++summary_.runs;
+    if (runs++ > 0) ++summary_.recomputed;
+  }
+
+  void end() const {
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (runs_[i] == 0) throw Violation{"op '" + problem_.graph->ops[i].name + "' did not run"};
+    }
+    std::vector<const Place*> places(held_.size(), nullptr);
+    for (const Place& place : plan_.boundary) places[static_cast<std::size_t>(place.storage)] = &place;
+    for (std::size_t s = 0; s < held_.size(); ++s) end_storage(static_cast<ir::StorageId>(s), places[s]);
+  }
+
+  /// A transfer that the next step waits for may be complete already; all else must be as it was.
+  void end_storage(ir::StorageId id, const Place* place) const {
+    const StorageInfo& storage = problem_.storage(id);
+    const Held& held = held_[static_cast<std::size_t>(id)];
+    const std::string name = "'" + problem_.storage_name(id) + "'";
+    if (place == nullptr) {
+      if (held.mapped) throw Violation{name + " still has memory"};
+      return;
+    }
+    if (held.mapped != place->resident) {
+      throw Violation{name + (held.mapped ? " has memory" : " has no memory") + ", unlike at the beginning"};
+    }
+    if (held.pending != Transfer::none && held.pending != place->pending) {
+      throw Violation{"a transfer of " + name + " is under way, unlike at the beginning"};
+    }
+    if (held.mapped && held.pending != Transfer::read && held.in_memory != storage.end) {
+      throw Violation{name + " holds " + value_name(held.in_memory) + " instead of " + value_name(storage.end)};
+    }
+    const bool tier_promised = held.pending == Transfer::write || held.on_tier == storage.end;
+    if (place->on_tier && !tier_promised) {
+      throw Violation{"the tier does not hold " + value_name(storage.end) + ", unlike at the beginning"};
+    }
+    if (held.pending == Transfer::read && held.on_tier != storage.end) {
+      throw Violation{name + " is being read from an old value"};
+    }
+  }
+
+  const Problem& problem_;
+  const Plan& plan_;
+  std::vector<Held> held_;
+  std::vector<int> runs_;
+  std::size_t at_ = 0;
+  std::int64_t used_bytes_ = 0;
+  Summary summary_;
+};
+
+}  // namespace
+
+CheckResult check(const Problem& problem, const Plan& plan) {
+  return Checker(problem, plan).check();
+}
+
+void prove(const Problem& problem, Plan& plan) {
+  const CheckResult result = check(problem, plan);
+  if (!result.ok) throw InternalError("the plan of policy '" + plan.policy + "' is wrong: " + result.message);
+  plan.summary = result.summary;
+}
+
+}  // namespace penstock::plan

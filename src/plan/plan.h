@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/tensor.h"
+
+namespace penstock::plan {
+
+/// What an instruction does. S is a storage; its id and an op's id are those of the graph.
+enum class Action : std::uint8_t {
+  acquire,   ///< gives S memory; what it holds is undefined
+  run,       ///< runs an op (once more, if it ran before)
+  swap_out,  ///< starts to write S to the tier; S stays readable meanwhile
+  swap_in,   ///< gives S memory and starts to read it from the tier
+  wait,      ///< blocks until the transfer of S is complete
+  release,   ///< takes the memory of S back; no transfer of it is under way
+};
+
+const char* action_name(Action action);
+
+struct Instruction {
+  Action action = Action::run;
+  std::int32_t id = ir::kNone;  ///< the op of `run`, the storage of all others
+  std::int32_t variant = 0;     ///< of `run`: which of the op's kernels
+  bool operator==(const Instruction&) const = default;
+};
+
+enum class Transfer : std::uint8_t { none, read, write };
+
+/// Where one storage of the state is when a step begins, and so where the step leaves it when it ends.
+struct Place {
+  ir::StorageId storage = ir::kNone;
+  bool resident = true;               ///< has memory (holds its value, or `pending` is a read into it)
+  bool on_tier = false;               ///< the tier has its present value (`pending` write: will have)
+  Transfer pending = Transfer::none;  ///< a transfer that crosses from one step to the next
+  bool operator==(const Place&) const = default;
+};
+
+/// One place for each storage of the state, by storage.
+using Boundary = std::vector<Place>;
+
+/// The same places once all transfers are complete.
+Boundary settled(Boundary boundary);
+
+/// What a plan costs, from its instructions alone.
+struct Summary {
+  std::int64_t peak_bytes = 0;  ///< the most at any instruction, scratch included, fixed bytes not
+  std::int64_t swapped_out_bytes = 0;
+  std::int64_t swapped_in_bytes = 0;
+  std::int64_t runs = 0;        ///< ops run, repetitions included
+  std::int64_t recomputed = 0;  ///< of these, repetitions
+  bool operator==(const Summary&) const = default;
+};
+
+/// One step as a list of instructions: a cycle that ends at the boundary it began with. Plain data.
+struct Plan {
+  std::string policy;
+  std::int64_t budget_bytes = 0;  ///< the Problem's
+  Boundary boundary;
+  std::vector<Instruction> instructions;
+  Summary summary;  ///< filled in by the checker
+};
+
+}  // namespace penstock::plan

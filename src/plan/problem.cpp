@@ -1,0 +1,116 @@
+#include "plan/problem.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace penstock::plan {
+namespace {
+
+void add_use(std::vector<Use>& uses, ir::StorageId storage, bool reads, bool writes) {
+  const auto found = std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.storage == storage; });
+  if (found == uses.end()) {
+    uses.push_back({storage, reads, writes});
+  } else {
+    found->reads |= reads;
+    found->writes |= writes;
+  }
+}
+
+void describe_storages(Problem& problem, const PoolRule& rule, std::span<const std::int64_t> storage_bytes) {
+  const ir::Graph& graph = *problem.graph;
+  problem.storages.resize(std::max(storage_bytes.size(), static_cast<std::size_t>(graph.storages)));
+  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
+    const ir::Tensor& tensor = graph.tensors[t];
+    StorageInfo& storage = problem.storages[static_cast<std::size_t>(tensor.storage)];
+    if (storage.tensor == ir::kNone) {
+      storage.tensor = static_cast<ir::TensorId>(t);
+      storage.role = tensor.role;
+    }
+    storage.size_bytes = std::max(storage.size_bytes, tensor.size_bytes());
+  }
+  for (std::size_t s = 0; s < problem.storages.size(); ++s) {
+    StorageInfo& storage = problem.storages[s];
+    if (s < storage_bytes.size()) storage.size_bytes = std::max(storage.size_bytes, storage_bytes[s]);
+    if (storage.size_bytes == 0) continue;
+    storage.footprint_bytes = rule.footprint_bytes(storage.size_bytes);
+    storage.swappable = rule.swappable(static_cast<ir::StorageId>(s), storage.size_bytes);
+  }
+}
+
+void describe_ops(Problem& problem, const PoolRule& rule, std::span<const std::int64_t> scratch_bytes) {
+  const ir::Graph& graph = *problem.graph;
+  problem.ops.resize(graph.ops.size());
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    OpInfo& info = problem.ops[i];
+    for (const ir::TensorId t : graph.ops[i].inputs) add_use(info.uses, graph.tensor(t).storage, true, false);
+    for (const ir::TensorId t : graph.ops[i].outputs) add_use(info.uses, graph.tensor(t).storage, false, true);
+    const std::int64_t scratch = scratch_bytes.empty() ? 0 : scratch_bytes[i];
+    info.scratch_bytes = {scratch == 0 ? 0 : rule.footprint_bytes(scratch)};
+    info.need_bytes = info.scratch_bytes[0];
+    for (const Use& use : info.uses) {
+      StorageInfo& storage = problem.storages[static_cast<std::size_t>(use.storage)];
+      info.need_bytes += storage.footprint_bytes;
+      storage.accesses.push_back({static_cast<ir::OpId>(i), use.reads, use.writes});
+    }
+  }
+}
+
+}  // namespace
+
+std::string Problem::storage_name(ir::StorageId id) const {
+  const ir::TensorId tensor = storage(id).tensor;
+  return tensor == ir::kNone ? "storage " + std::to_string(id) : graph->tensor(tensor).name;
+}
+
+std::vector<ir::StorageId> Problem::state() const {
+  std::vector<ir::StorageId> ids;
+  for (std::size_t s = 0; s < storages.size(); ++s) {
+    if (storages[s].carried) ids.push_back(static_cast<ir::StorageId>(s));
+  }
+  return ids;
+}
+
+PoolRule grain_rule(std::int64_t budget_bytes, std::int64_t grain_bytes) {
+  PoolRule rule;
+  rule.budget_bytes = budget_bytes;
+  rule.footprint_bytes = [grain_bytes](std::int64_t size_bytes) { return round_up(size_bytes, grain_bytes); };
+  rule.swappable = [](ir::StorageId, std::int64_t) { return true; };
+  return rule;
+}
+
+Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scratch_bytes, const PoolRule& rule,
+                     std::span<const std::int64_t> storage_bytes, const std::optional<Boundary>& boundary) {
+  require(scratch_bytes.empty() || scratch_bytes.size() == graph.ops.size(),
+          "make_problem: scratch bytes are not given for each op");
+  Problem problem;
+  problem.graph = &graph;
+  problem.budget_bytes = rule.budget_bytes;
+  problem.fixed_bytes = rule.fixed_bytes;
+  problem.boundary = boundary;
+  describe_storages(problem, rule, storage_bytes);
+  describe_ops(problem, rule, scratch_bytes);
+  for (const ir::Carried& state : graph.carried) {
+    StorageInfo& storage = problem.storages[static_cast<std::size_t>(graph.tensor(state.begin).storage)];
+    require(graph.tensor(state.end).storage == graph.tensor(state.begin).storage,
+            "make_problem: state ends in another storage than it began in");
+    storage.carried = true;
+    storage.begin = state.begin;
+    storage.end = state.end;
+  }
+  if (boundary) {
+    for (const Place& place : *boundary) {
+      require(place.storage >= 0 && static_cast<std::size_t>(place.storage) < problem.storages.size(),
+              "make_problem: the boundary names a storage that does not exist");
+      StorageInfo& storage = problem.storages[static_cast<std::size_t>(place.storage)];
+      if (storage.carried) continue;
+      require(storage.accesses.empty(), "make_problem: the boundary names a storage that is not state");
+      storage.carried = true;
+      storage.begin = storage.end = kForeignValue;
+    }
+  }
+  return problem;
+}
+
+}  // namespace penstock::plan

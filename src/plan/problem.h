@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "plan/plan.h"
+
+namespace penstock::plan {
+
+/// Stands for the value of state that the graph does not know: another graph's optimizer state, which lies in memory or on
+/// the tier while this graph runs.
+inline constexpr ir::TensorId kForeignValue = -2;
+
+/// One op's use of one storage. Reads and writes both: the op changes it in place.
+struct Use {
+  ir::StorageId storage = ir::kNone;
+  bool reads = false;
+  bool writes = false;
+};
+
+struct OpInfo {
+  std::vector<Use> uses;                  ///< each storage once
+  std::vector<std::int64_t> scratch_bytes;  ///< footprint of the scratch, by variant; at least one
+  std::int64_t need_bytes = 0;            ///< footprint of all uses and of variant 0's scratch
+};
+
+/// The same, seen from the storage.
+struct Access {
+  ir::OpId op = ir::kNone;
+  bool reads = false;
+  bool writes = false;
+};
+
+struct StorageInfo {
+  std::int64_t size_bytes = 0;       ///< moved when it is swapped
+  std::int64_t footprint_bytes = 0;  ///< counted against the budget while it has memory
+  ir::Role role = ir::Role::activation;
+  bool swappable = false;
+  bool carried = false;             ///< state: has a value at the boundary
+  ir::TensorId begin = ir::kNone;   ///< of state: its value when the step begins, and when it ends
+  ir::TensorId end = ir::kNone;
+  ir::TensorId tensor = ir::kNone;  ///< the first tensor in it; kNone if this graph has none
+  std::vector<Access> accesses;     ///< in order of execution
+};
+
+/// All that policies, checker and simulator see of a step: which op uses which storages, sizes, the budget. Plain data;
+/// the graph must outlive it.
+struct Problem {
+  const ir::Graph* graph = nullptr;
+  std::int64_t budget_bytes = 0;  ///< for the footprints of storages and scratch
+  std::int64_t fixed_bytes = 0;   ///< what the pool takes besides, whatever the plan; for reports
+  std::vector<StorageInfo> storages;
+  std::vector<OpInfo> ops;
+  std::optional<Boundary> boundary;  ///< given: the plan must begin and end here; otherwise the policy chooses
+
+  const StorageInfo& storage(ir::StorageId id) const { return storages[static_cast<std::size_t>(id)]; }
+  const OpInfo& op(ir::OpId id) const { return ops[static_cast<std::size_t>(id)]; }
+  std::string storage_name(ir::StorageId id) const;
+  /// All storages with a value at the boundary, ascending.
+  std::vector<ir::StorageId> state() const;
+};
+
+/// How the pool rounds, and what it has for storages and scratch.
+struct PoolRule {
+  std::int64_t budget_bytes = 0;
+  std::int64_t fixed_bytes = 0;
+  std::function<std::int64_t(std::int64_t size_bytes)> footprint_bytes;
+  std::function<bool(ir::StorageId storage, std::int64_t size_bytes)> swappable;
+};
+
+/// A rule that rounds to multiples of `grain_bytes` and lets everything be swapped.
+PoolRule grain_rule(std::int64_t budget_bytes, std::int64_t grain_bytes);
+
+/// `scratch_bytes`: by op. `storage_bytes`: the sizes of all storages of the shared numbering, where other graphs use the pool as
+/// well; empty: those of this graph. `boundary`: see Problem.
+Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scratch_bytes, const PoolRule& rule,
+                     std::span<const std::int64_t> storage_bytes = {},
+                     const std::optional<Boundary>& boundary = std::nullopt);
+
+}  // namespace penstock::plan
