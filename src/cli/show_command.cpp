@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.h"
+#include "train/program.h"
+
+namespace penstock::cli {
+namespace {
+
+struct ShowOptions {
+  Network network;
+  models::ModelOptions model;
+  std::string optimizer = "sgd";
+  bool unlowered = false;
+};
+
+void run_show(const ShowOptions& options) {
+  train::OptimizerOptions optimizer;
+  optimizer.kind = train::parse_optimizer(options.optimizer);
+  optimizer.momentum = 0.9F;
+  if (options.unlowered) {
+    fmt::print("{}", ir::print(train::training_graph(options.network, options.model, optimizer)));
+    return;
+  }
+  const train::Program program = train::make_program(options.network, options.model, &optimizer, false);
+  fmt::print("{}", ir::print(program.training->graph));
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* command = app.add_subcommand("show", "print one training step of a model, op by op");
+  command->footer("Example:\n  penstock show lenet --batch 64");
+  command->add_option("MODEL", options->network.name, "a model of `penstock models`")->required();
+  command->add_option("--batch", options->model.batch, "images per step")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--image-size", options->model.image_size, "edge of the images")->check(CLI::PositiveNumber);
+  command->add_option("--channels", options->model.channels, "channels of the images")->check(CLI::PositiveNumber);
+  command->add_option("--classes", options->model.classes, "number of classes")->check(CLI::PositiveNumber);
+  command->add_option("--optimizer", options->optimizer, "sgd | adam | adamw")->capture_default_str();
+  command->add_flag("--unlowered", options->unlowered, "before layouts, reorders and in-place updates are chosen");
+  command->callback([options] { run_show(*options); });
+}
+
+}  // namespace penstock::cli

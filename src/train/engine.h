@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory/budget.h"
+#include "memory/pool.h"
+#include "plan/plan.h"
+#include "run/executor.h"
+#include "run/storage_map.h"
+#include "tier/make_tier.h"
+#include "train/memory_plan.h"
+#include "train/program.h"
+
+namespace penstock::train {
+
+/// A program with the memory to run it: the plans that fit the budget, the pool, the tier, the executor. The
+/// program must outlive it. One thread calls it.
+class Engine {
+ public:
+  /// Plans, then takes the memory. Throws UserError before anything large is allocated if the budget will not do.
+  Engine(const Program& program, const Options& options, MemoryPlan memory_plan);
+
+  run::Executor& executor() { return *executor_; }
+  run::StepStats train_step(const kernels::StepContext& context);
+  run::StepStats evaluate_step(const kernels::StepContext& context);
+
+  const MemoryPlan& memory_plan() const { return memory_plan_; }
+  const Pool& pool() const { return *pool_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  const std::string& tier_description() const { return tier_description_; }
+  std::int64_t swap_bytes() const;
+  const Budget& budget() const { return budget_; }
+
+ private:
+  const Program& program_;
+  MemoryPlan memory_plan_;
+  Budget budget_;
+  std::vector<Reservation> reservations_;
+  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<Tier> tier_;
+  std::unique_ptr<run::Executor> executor_;
+  std::vector<std::string> notes_;
+  std::string tier_description_ = "none";
+};
+
+}  // namespace penstock::train
