@@ -41,7 +41,6 @@ class VirtualPool final : public Pool {
   /// Throws UserError when the small slots alone exceed the capacity or the kernel does not give the memory.
   VirtualPool(std::vector<std::int64_t> slot_bytes, std::int64_t capacity_bytes,
               bool poison = kPoisonByDefault);
-  ~VirtualPool() override;
 
   void* acquire(int slot) override;
   void release(int slot) override;
@@ -56,6 +55,34 @@ class VirtualPool final : public Pool {
   const VirtualPoolRule& rule() const { return rule_; }
   /// Calls of mremap so far.
   std::int64_t moves() const { return moves_; }
+
+ private:
+  struct Slot {
+    std::int64_t size_bytes = 0;
+    std::int64_t footprint_bytes = 0;  // 0: in fixed_
+    std::byte* address = nullptr;
+    bool held = false;
+    std::vector<UnitRun> runs;
+  };
+  Slot& checked(int slot);
+  const Slot& checked(int slot) const;
+  void lay_out_slots();
+  void move_run(std::byte* from, std::byte* to, std::int64_t size_bytes);
+  std::byte* parking_address(int unit) const { return parking_.data() + unit * rule_.grain_bytes(); }
+
+  VirtualPoolRule rule_;
+  std::int64_t capacity_bytes_;
+  bool poison_;
+  std::vector<Slot> slots_;
+  AddressRange fixed_;    // small slots, always resident
+  AddressRange parking_;  // free units, each at its home
+  AddressRange space_;    // the other slots
+  FrameAllocator units_;
+  std::int64_t mapped_bytes_ = 0;
+  std::int64_t peak_bytes_ = 0;
+  std::int64_t asked_bytes_ = 0;
+  std::int64_t peak_lost_bytes_ = 0;
+  std::int64_t moves_ = 0;
 };
 
 }  // namespace penstock

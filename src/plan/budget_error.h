@@ -8,13 +8,14 @@
 
 namespace penstock::plan {
 
-/// A policy cannot plan within the budget. The numbers are those of the Problem (what the pool has for storages and
-/// scratch), for the caller to say it in the user's terms.
+/// A policy cannot plan within the budget. The numbers are those of the Problem (what the pool has for
+/// storages and scratch), for the caller to say it in the user's terms.
 class BudgetError : public UserError {
  public:
   BudgetError(const std::string& policy, std::int64_t needed_bytes, std::int64_t given_bytes)
-      : UserError("policy '" + policy + "' needs " + format_bytes(needed_bytes) + " for tensors and scratch (" +
-                  std::to_string(needed_bytes) + " bytes), the budget leaves " + format_bytes(given_bytes) + " (" +
+      : UserError("policy '" + policy + "' needs " + format_bytes(needed_bytes) +
+                  " for tensors and scratch (" + std::to_string(needed_bytes) +
+                  " bytes), the budget leaves " + format_bytes(given_bytes) + " (" +
                   std::to_string(given_bytes) + " bytes)"),
         needed_bytes_(needed_bytes),
         given_bytes_(given_bytes) {}

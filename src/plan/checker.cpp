@@ -1,5 +1,7 @@
 #include "plan/checker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -55,7 +57,7 @@ class Checker {
 
   std::string value_name(ir::TensorId value) const {
     if (value == kForeignValue) return "the other graph's state";
-    return value == ir::kNone ? "nothing" : "'" + problem_.graph->tensor(value).name + "'";
+    return value == ir::kNone ? "nothing" : fmt::format("'{}'", problem_.graph->tensor(value).name);
   }
 
   void take(std::int64_t bytes) {
@@ -71,12 +73,14 @@ class Checker {
     for (const Place& place : plan_.boundary) {
       if (place.storage < 0 || static_cast<std::size_t>(place.storage) >= held_.size() ||
           !problem_.storage(place.storage).carried) {
-        throw Violation{"the boundary names storage " + std::to_string(place.storage) + ", which is not state"};
+        throw Violation{"the boundary names storage " + std::to_string(place.storage) +
+                        ", which is not state"};
       }
       const StorageInfo& storage = problem_.storage(place.storage);
       const std::string name = problem_.storage_name(place.storage);
       Held& held = held_[static_cast<std::size_t>(place.storage)];
-      if (held.mapped || held.on_tier != ir::kNone) throw Violation{"the boundary names '" + name + "' twice"};
+      if (held.mapped || held.on_tier != ir::kNone)
+        throw Violation{"the boundary names '" + name + "' twice"};
       if (!place.resident && !place.on_tier) throw Violation{"the boundary loses '" + name + "'"};
       if (place.pending != Transfer::none && !(place.resident && place.on_tier)) {
         throw Violation{"the boundary has a transfer of '" + name + "' without memory or tier"};
@@ -90,7 +94,8 @@ class Checker {
     }
     for (std::size_t s = 0; s < held_.size(); ++s) {
       if (problem_.storages[s].carried && !held_[s].mapped && held_[s].on_tier == ir::kNone) {
-        throw Violation{"the boundary does not place '" + problem_.storage_name(static_cast<ir::StorageId>(s)) + "'"};
+        throw Violation{"the boundary does not place '" +
+                        problem_.storage_name(static_cast<ir::StorageId>(s)) + "'"};
       }
     }
     if (problem_.boundary) require_given_boundary();
@@ -102,14 +107,16 @@ class Checker {
     for (const Place& place : plan_.boundary) {
       const Place* wanted = given[static_cast<std::size_t>(place.storage)];
       if (wanted == nullptr || *wanted != place) {
-        throw Violation{"the boundary of '" + problem_.storage_name(place.storage) + "' is not the given one"};
+        throw Violation{"the boundary of '" + problem_.storage_name(place.storage) +
+                        "' is not the given one"};
       }
     }
   }
 
   void step(const Instruction& in) {
     if (in.action == Action::run) return run(in);
-    if (in.id < 0 || static_cast<std::size_t>(in.id) >= held_.size()) throw Violation{"there is no such storage"};
+    if (in.id < 0 || static_cast<std::size_t>(in.id) >= held_.size())
+      throw Violation{"there is no such storage"};
     const StorageInfo& storage = problem_.storage(in.id);
     Held& held = held_[static_cast<std::size_t>(in.id)];
     switch (in.action) {
@@ -164,7 +171,8 @@ class Checker {
     if (op.kind == ir::OpKind::data && runs > 0) throw Violation{"it would take another batch"};
     for (const ir::TensorId input : op.inputs) {
       const Held& held = held_[static_cast<std::size_t>(problem_.graph->tensor(input).storage)];
-      if (held.pending == Transfer::read) throw Violation{"input " + value_name(input) + " is still being read"};
+      if (held.pending == Transfer::read)
+        throw Violation{"input " + value_name(input) + " is still being read"};
       if (held.in_memory != input) {
         throw Violation{"input " + value_name(input) + " is not in memory; its storage holds " +
                         value_name(held.in_memory)};
@@ -196,7 +204,7 @@ class Checker {
   void end_storage(ir::StorageId id, const Place* place) const {
     const StorageInfo& storage = problem_.storage(id);
     const Held& held = held_[static_cast<std::size_t>(id)];
-    const std::string name = "'" + problem_.storage_name(id) + "'";
+    const std::string name = fmt::format("'{}'", problem_.storage_name(id));
     if (place == nullptr) {
       if (held.mapped) throw Violation{name + " still has memory"};
       return;
@@ -208,7 +216,8 @@ class Checker {
       throw Violation{"a transfer of " + name + " is under way, unlike at the beginning"};
     }
     if (held.mapped && held.pending != Transfer::read && held.in_memory != storage.end) {
-      throw Violation{name + " holds " + value_name(held.in_memory) + " instead of " + value_name(storage.end)};
+      throw Violation{name + " holds " + value_name(held.in_memory) + " instead of " +
+                      value_name(storage.end)};
     }
     const bool tier_promised = held.pending == Transfer::write || held.on_tier == storage.end;
     if (place->on_tier && !tier_promised) {

@@ -38,7 +38,9 @@ PlanBuilder build_keep(const Problem& problem) {
 
 }  // namespace
 
-std::int64_t keep_bytes(const Problem& problem) { return build_keep(problem).peak_bytes(); }
+std::int64_t keep_bytes(const Problem& problem) {
+  return build_keep(problem).peak_bytes();
+}
 
 Plan plan_keep(const Problem& problem) {
   PlanBuilder builder = build_keep(problem);

@@ -10,8 +10,9 @@
 
 namespace penstock::plan {
 
-/// Where policies write their instructions: keeps count of memory and of where each storage is. An earlier instruction
-/// can be taken back as long as nothing was built on it, as if it had never been. The problem must outlive it.
+/// Where policies write their instructions: keeps count of memory and of where each storage is. An earlier
+/// instruction can be taken back as long as nothing was built on it, as if it had never been. The problem
+/// must outlive it.
 class PlanBuilder {
  public:
   PlanBuilder(const Problem& problem, Boundary start);

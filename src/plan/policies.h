@@ -7,8 +7,8 @@
 
 namespace penstock::plan {
 
-// Each policy is a pure function. It throws BudgetError where it cannot plan within the problem's budget. Its plan still is to be
-// proved (checker.h): make_plan() does both.
+// Each policy is a pure function. It throws BudgetError where it cannot plan within the problem's budget. Its
+// plan still is to be proved (checker.h): make_plan() does both.
 
 /// All state stays in memory; all else from its first use to its last.
 Plan plan_keep(const Problem& problem);
@@ -17,13 +17,15 @@ std::int64_t keep_bytes(const Problem& problem);
 
 /// LMS's knobs. Distances are in ops of the step.
 struct LmsOptions {
-  std::int64_t threshold = 0;  ///< an activation is swapped out if two uses are further apart than this; 0: tune all knobs
-  std::int64_t ahead = 1;      ///< its copy-in starts so many ops before the use
-  std::int64_t groupby = 1;    ///< uses no further apart than this share a copy-in
+  std::int64_t threshold =
+      0;  ///< an activation is swapped out if two uses are further apart than this; 0: tune all knobs
+  std::int64_t ahead = 1;    ///< its copy-in starts so many ops before the use
+  std::int64_t groupby = 1;  ///< uses no further apart than this share a copy-in
 };
 
-/// LMS: activations with a distant next use are copied out after the use before it and copied in again ahead of it; state stays in memory.
-/// Knobs that are not given are tuned for the budget by simulating memory alone.
+/// LMS: activations with a distant next use are copied out after the use before it and copied in again ahead
+/// of it; state stays in memory. Knobs that are not given are tuned for the budget by simulating memory
+/// alone.
 Plan plan_lms(const Problem& problem, const LmsOptions& options = {});
 /// The knobs that the tuner would choose; throws BudgetError if none fit.
 LmsOptions tune_lms(const Problem& problem);
@@ -32,11 +34,12 @@ struct WindowOptions {
   std::int64_t window_bytes = 0;  ///< how far ahead to look; 0: 1.5 times the budget
 };
 
-/// The adaptive window: state takes part, transfers cross from one step to the next, order and sizes are all it knows.
+/// The adaptive window: state takes part, transfers cross from one step to the next, order and sizes are all
+/// it knows.
 Plan plan_window(const Problem& problem, const WindowOptions& options = {});
 
-/// The smallest budget (Problem::budget_bytes) under which any plan without recomputation exists, and under which `window` plans:
-/// what the neediest op needs, beside what cannot be swapped.
+/// The smallest budget (Problem::budget_bytes) under which any plan without recomputation exists, and under
+/// which `window` plans: what the neediest op needs, beside what cannot be swapped.
 std::int64_t smallest_bytes(const Problem& problem);
 
 }  // namespace penstock::plan

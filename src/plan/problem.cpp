@@ -9,7 +9,8 @@ namespace penstock::plan {
 namespace {
 
 void add_use(std::vector<Use>& uses, ir::StorageId storage, bool reads, bool writes) {
-  const auto found = std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.storage == storage; });
+  const auto found =
+      std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.storage == storage; });
   if (found == uses.end()) {
     uses.push_back({storage, reads, writes});
   } else {
@@ -45,7 +46,8 @@ void describe_ops(Problem& problem, const PoolRule& rule, std::span<const std::i
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     OpInfo& info = problem.ops[i];
     for (const ir::TensorId t : graph.ops[i].inputs) add_use(info.uses, graph.tensor(t).storage, true, false);
-    for (const ir::TensorId t : graph.ops[i].outputs) add_use(info.uses, graph.tensor(t).storage, false, true);
+    for (const ir::TensorId t : graph.ops[i].outputs)
+      add_use(info.uses, graph.tensor(t).storage, false, true);
     const std::int64_t scratch = scratch_bytes.empty() ? 0 : scratch_bytes[i];
     info.scratch_bytes = {scratch == 0 ? 0 : rule.footprint_bytes(scratch)};
     info.need_bytes = info.scratch_bytes[0];
@@ -80,8 +82,9 @@ PoolRule grain_rule(std::int64_t budget_bytes, std::int64_t grain_bytes) {
   return rule;
 }
 
-Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scratch_bytes, const PoolRule& rule,
-                     std::span<const std::int64_t> storage_bytes, const std::optional<Boundary>& boundary) {
+Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scratch_bytes,
+                     const PoolRule& rule, std::span<const std::int64_t> storage_bytes,
+                     const std::optional<Boundary>& boundary) {
   require(scratch_bytes.empty() || scratch_bytes.size() == graph.ops.size(),
           "make_problem: scratch bytes are not given for each op");
   Problem problem;

@@ -12,8 +12,8 @@
 
 namespace penstock::plan {
 
-/// Stands for the value of state that the graph does not know: another graph's optimizer state, which lies in memory or on
-/// the tier while this graph runs.
+/// Stands for the value of state that the graph does not know: another graph's optimizer state, which lies in
+/// memory or on the tier while this graph runs.
 inline constexpr ir::TensorId kForeignValue = -2;
 
 /// One op's use of one storage. Reads and writes both: the op changes it in place.
@@ -24,9 +24,9 @@ struct Use {
 };
 
 struct OpInfo {
-  std::vector<Use> uses;                  ///< each storage once
+  std::vector<Use> uses;                    ///< each storage once
   std::vector<std::int64_t> scratch_bytes;  ///< footprint of the scratch, by variant; at least one
-  std::int64_t need_bytes = 0;            ///< footprint of all uses and of variant 0's scratch
+  std::int64_t need_bytes = 0;              ///< footprint of all uses and of variant 0's scratch
 };
 
 /// The same, seen from the storage.
@@ -41,22 +41,23 @@ struct StorageInfo {
   std::int64_t footprint_bytes = 0;  ///< counted against the budget while it has memory
   ir::Role role = ir::Role::activation;
   bool swappable = false;
-  bool carried = false;             ///< state: has a value at the boundary
-  ir::TensorId begin = ir::kNone;   ///< of state: its value when the step begins, and when it ends
+  bool carried = false;            ///< state: has a value at the boundary
+  ir::TensorId begin = ir::kNone;  ///< of state: its value when the step begins, and when it ends
   ir::TensorId end = ir::kNone;
   ir::TensorId tensor = ir::kNone;  ///< the first tensor in it; kNone if this graph has none
   std::vector<Access> accesses;     ///< in order of execution
 };
 
-/// All that policies, checker and simulator see of a step: which op uses which storages, sizes, the budget. Plain data;
-/// the graph must outlive it.
+/// All that policies, checker and simulator see of a step: which op uses which storages, sizes, the budget.
+/// Plain data; the graph must outlive it.
 struct Problem {
   const ir::Graph* graph = nullptr;
   std::int64_t budget_bytes = 0;  ///< for the footprints of storages and scratch
   std::int64_t fixed_bytes = 0;   ///< what the pool takes besides, whatever the plan; for reports
   std::vector<StorageInfo> storages;
   std::vector<OpInfo> ops;
-  std::optional<Boundary> boundary;  ///< given: the plan must begin and end here; otherwise the policy chooses
+  std::optional<Boundary>
+      boundary;  ///< given: the plan must begin and end here; otherwise the policy chooses
 
   const StorageInfo& storage(ir::StorageId id) const { return storages[static_cast<std::size_t>(id)]; }
   const OpInfo& op(ir::OpId id) const { return ops[static_cast<std::size_t>(id)]; }
@@ -76,10 +77,10 @@ struct PoolRule {
 /// A rule that rounds to multiples of `grain_bytes` and lets everything be swapped.
 PoolRule grain_rule(std::int64_t budget_bytes, std::int64_t grain_bytes);
 
-/// `scratch_bytes`: by op. `storage_bytes`: the sizes of all storages of the shared numbering, where other graphs use the pool as
-/// well; empty: those of this graph. `boundary`: see Problem.
-Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scratch_bytes, const PoolRule& rule,
-                     std::span<const std::int64_t> storage_bytes = {},
+/// `scratch_bytes`: by op. `storage_bytes`: the sizes of all storages of the shared numbering, where other
+/// graphs use the pool as well; empty: those of this graph. `boundary`: see Problem.
+Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scratch_bytes,
+                     const PoolRule& rule, std::span<const std::int64_t> storage_bytes = {},
                      const std::optional<Boundary>& boundary = std::nullopt);
 
 }  // namespace penstock::plan

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "memory/run_set.h"
+
+namespace penstock {
+
+/// Hands out the units of a pool. A frame is a fixed number of consecutive units (one huge page). Whole
+/// frames go to the bodies of large requests; tails, and small requests, take from frames that are broken
+/// already. When no whole frame is left any free units will do, so a request succeeds whenever there are
+/// enough free units. Invariant: `frames_` holds exactly the frames whose units are all free, `fragments_`
+/// all other free units.
+class FrameAllocator {
+ public:
+  FrameAllocator(int units, int units_per_frame);
+
+  int free_units() const { return frames_.units() * units_per_frame_ + fragments_.units(); }
+  /// As few runs as possible, `units` in all, in the order in which they are to be mapped. The whole frames
+  /// come first. InternalError when there are not enough free units.
+  std::vector<UnitRun> allocate(int units);
+  void release(const std::vector<UnitRun>& runs);
+
+ private:
+  void take_frames(int count, std::vector<UnitRun>& into);
+  void take_fragments(int count, std::vector<UnitRun>& into);
+  void break_frame(int frame);
+  bool few_fragments_hold(int count) const;
+
+  int units_per_frame_;
+  RunSet frames_;     // in frames
+  RunSet fragments_;  // in units
+  std::vector<int> free_in_frame_;
+  int whole_frames_;  // a rest at the end that is no whole frame is always a fragment
+};
+
+}  // namespace penstock

@@ -1,0 +1,141 @@
+#include "run/executor.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "run/op_launcher.h"
+#include "run/residency.h"
+#include "run/state_mover.h"
+
+namespace penstock::run {
+
+class Executor::Impl {
+ public:
+  Impl(Pool& pool, const StorageMap& map, Tier* tier)
+      : residency_(pool, map, tier), state_(residency_, map.storages), launcher_(residency_) {}
+
+  StateMover& state() { return state_; }
+  void set_trace(Trace* trace) { trace_ = trace; }
+
+  StepStats run(const lower::Executable& step, const plan::Plan& plan, const kernels::StepContext& context) {
+    StepStats stats;
+    const double begin = clock_seconds();
+    if (trace_ != nullptr && trace_->origin_seconds < 0) trace_->origin_seconds = begin;
+    state_.settle(plan.boundary);
+    const double start = clock_seconds();
+    stats.settle_seconds = start - begin;
+    residency_.count_into(&stats, trace_);
+    ran_.assign(step.graph.ops.size(), false);
+    results_.clear();
+    for (const plan::Instruction& in : plan.instructions) obey(in, step, context, stats);
+    residency_.count_into(nullptr, nullptr);
+    stats.step_seconds = clock_seconds() - start;
+    return stats;
+  }
+
+  std::span<const std::byte> result(ir::TensorId tensor) const {
+    const auto found = results_.find(tensor);
+    require(found != results_.end(), "executor: not a result of the last step");
+    return found->second;
+  }
+
+ private:
+  void obey(const plan::Instruction& in, const lower::Executable& step, const kernels::StepContext& context,
+            StepStats& stats) {
+    switch (in.action) {
+      case plan::Action::acquire:
+        return residency_.acquire(in.id);
+      case plan::Action::swap_out:
+        return residency_.swap_out(in.id);
+      case plan::Action::swap_in:
+        return residency_.swap_in(in.id);
+      case plan::Action::wait:
+        return residency_.wait(in.id);
+      case plan::Action::release:
+        return residency_.release(in.id);
+      case plan::Action::run:
+        return run_op(in, step, context, stats);
+    }
+  }
+
+  void run_op(const plan::Instruction& in, const lower::Executable& step, const kernels::StepContext& context,
+              StepStats& stats) {
+    const double start = clock_seconds();
+    launcher_.launch(step, in.id, in.variant, context);
+    launcher_.wait();
+    const double end = clock_seconds();
+    const bool repeated = ran_[static_cast<std::size_t>(in.id)];
+    ran_[static_cast<std::size_t>(in.id)] = true;
+    stats.compute_seconds += end - start;
+    if (repeated) stats.recompute_seconds += end - start;
+    if (trace_ != nullptr) {
+      const double origin = trace_->origin_seconds;
+      trace_->events.push_back({plan::Action::run, in.id, repeated, start - origin, end - origin});
+    }
+    for (const ir::TensorId output : step.graph.op(in.id).outputs) {
+      const ir::Tensor& tensor = step.graph.tensor(output);
+      residency_.changed(tensor.storage);
+      if (tensor.role == ir::Role::result) save_result(output, tensor);
+    }
+  }
+
+  // Results are a few bytes that the caller reads when the plan has long released them.
+  void save_result(ir::TensorId id, const ir::Tensor& tensor) {
+    std::vector<std::byte>& bytes = results_[id];
+    bytes.resize(static_cast<std::size_t>(tensor.size_bytes()));
+    std::memcpy(bytes.data(), residency_.address(tensor.storage), bytes.size());
+  }
+
+  Residency residency_;
+  StateMover state_;
+  OpLauncher launcher_;
+  Trace* trace_ = nullptr;
+  std::vector<bool> ran_;
+  std::unordered_map<ir::TensorId, std::vector<std::byte>> results_;
+};
+
+Executor::Executor(Pool& pool, const StorageMap& map, Tier* tier)
+    : impl_(std::make_unique<Impl>(pool, map, tier)) {}
+Executor::~Executor() = default;
+
+void Executor::write_state(ir::StorageId storage, const std::function<void(void*)>& fill) {
+  impl_->state().write(storage, fill);
+}
+
+void Executor::read_state(ir::StorageId storage, const std::function<void(const void*)>& use) {
+  impl_->state().read(storage, use);
+}
+
+StepStats Executor::run(const lower::Executable& step, const plan::Plan& plan,
+                        const kernels::StepContext& context) {
+  return impl_->run(step, plan, context);
+}
+
+std::span<const std::byte> Executor::result(ir::TensorId tensor) const {
+  return impl_->result(tensor);
+}
+
+float Executor::result_f32(ir::TensorId tensor) const {
+  float value = 0;
+  require(result(tensor).size() == sizeof(value), "executor: the result is not one number");
+  std::memcpy(&value, result(tensor).data(), sizeof(value));
+  return value;
+}
+
+std::int32_t Executor::result_s32(ir::TensorId tensor) const {
+  std::int32_t value = 0;
+  require(result(tensor).size() == sizeof(value), "executor: the result is not one number");
+  std::memcpy(&value, result(tensor).data(), sizeof(value));
+  return value;
+}
+
+void Executor::quiesce() {
+  impl_->state().wait_for_all();
+}
+
+void Executor::set_trace(Trace* trace) {
+  impl_->set_trace(trace);
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,94 @@
+#include "run/residency.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+
+namespace penstock::run {
+
+double clock_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Residency::Residency(Pool& pool, const StorageMap& map, Tier* tier)
+    : pool_(pool), map_(map), tier_(tier), states_(static_cast<std::size_t>(map.storages)) {}
+
+int Residency::extent(ir::StorageId s) const {
+  const int extent = map_.extent[static_cast<std::size_t>(s)];
+  require(tier_ != nullptr && extent >= 0, "executor: the storage has no place on a tier");
+  return extent;
+}
+
+void Residency::note_peak() {
+  stats_->peak_pool_bytes = std::max(stats_->peak_pool_bytes, pool_.mapped_bytes());
+}
+
+void Residency::acquire(ir::StorageId s) {
+  pool_.acquire(s);
+  note_peak();
+}
+
+void Residency::release(ir::StorageId s) {
+  require(at(s).pending == plan::Transfer::none, "executor: release of a storage that is being moved");
+  pool_.release(s);
+}
+
+void Residency::swap_out(ir::StorageId s) {
+  State& state = at(s);
+  require(state.pending == plan::Transfer::none, "executor: swap_out of a storage that is being moved");
+  state.since_seconds = clock_seconds();
+  state.ticket = tier_ == nullptr ? 0 : tier_->write(extent(s), pool_.address(s));
+  require(state.ticket != 0, "executor: swap_out without a tier");
+  state.pending = plan::Transfer::write;
+  state.on_tier = true;
+  stats_->swapped_out_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
+}
+
+void Residency::swap_in(ir::StorageId s) {
+  State& state = at(s);
+  const int from = extent(s);
+  require(state.on_tier, "executor: swap_in of a storage that the tier does not have");
+  void* data = pool_.acquire(s);
+  note_peak();
+  state.since_seconds = clock_seconds();
+  state.ticket = tier_->read(from, data);
+  state.pending = plan::Transfer::read;
+  stats_->swapped_in_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
+}
+
+void Residency::wait(ir::StorageId s) {
+  State& state = at(s);
+  if (state.pending == plan::Transfer::none) return;
+  const double start = clock_seconds();
+  tier_->wait(state.ticket);
+  const double end = clock_seconds();
+  stats_->stall_seconds += end - start;
+  if (trace_ != nullptr) {
+    const auto action =
+        state.pending == plan::Transfer::read ? plan::Action::swap_in : plan::Action::swap_out;
+    const double origin = trace_->origin_seconds;
+    trace_->events.push_back({action, s, false, state.since_seconds - origin, end - origin});
+    trace_->events.push_back({plan::Action::wait, s, false, start - origin, end - origin});
+  }
+  state.pending = plan::Transfer::none;
+}
+
+void* Residency::acquire_scratch(std::int64_t size_bytes) {
+  if (size_bytes == 0) return nullptr;
+  void* data = pool_.acquire(map_.scratch_slot.at(size_bytes));
+  note_peak();
+  return data;
+}
+
+void Residency::release_scratch(std::int64_t size_bytes) {
+  if (size_bytes != 0) pool_.release(map_.scratch_slot.at(size_bytes));
+}
+
+void Residency::count_into(StepStats* stats, Trace* trace) {
+  stats_ = stats != nullptr ? stats : &idle_stats_;
+  trace_ = trace;
+  note_peak();
+}
+
+}  // namespace penstock::run

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "memory/pool.h"
+#include "plan/plan.h"
+#include "run/step_stats.h"
+#include "run/storage_map.h"
+#include "tier/tier.h"
+
+namespace penstock::run {
+
+/// Where each storage is, and the five ways to move it. Keeps the truth about pool and tier; decides nothing.
+/// Pool, map and tier must outlive it. One thread.
+class Residency {
+ public:
+  Residency(Pool& pool, const StorageMap& map, Tier* tier);
+
+  bool resident(ir::StorageId s) const { return pool_.held(s); }
+  plan::Transfer pending(ir::StorageId s) const { return at(s).pending; }
+  /// The tier has the present value, or will have once the pending write is complete.
+  bool on_tier(ir::StorageId s) const { return at(s).on_tier; }
+  bool has_extent(ir::StorageId s) const { return map_.extent[static_cast<std::size_t>(s)] >= 0; }
+  bool fits(ir::StorageId s) const { return pool_.fits(s); }
+  void* address(ir::StorageId s) const { return pool_.address(s); }
+
+  void acquire(ir::StorageId s);
+  void release(ir::StorageId s);
+  void swap_out(ir::StorageId s);
+  void swap_in(ir::StorageId s);
+  /// Returns at once if nothing is pending.
+  void wait(ir::StorageId s);
+
+  void* acquire_scratch(std::int64_t size_bytes);
+  void release_scratch(std::int64_t size_bytes);
+
+  /// The value in memory changed: what the tier has is old.
+  void changed(ir::StorageId s) { at(s).on_tier = false; }
+
+  /// Counts from now on into `stats` (and `trace`, which may be null); see StepStats.
+  void count_into(StepStats* stats, Trace* trace);
+
+ private:
+  struct State {
+    bool on_tier = false;
+    plan::Transfer pending = plan::Transfer::none;
+    Ticket ticket = 0;
+    double since_seconds = 0;
+  };
+  const State& at(ir::StorageId s) const { return states_[static_cast<std::size_t>(s)]; }
+  State& at(ir::StorageId s) { return states_[static_cast<std::size_t>(s)]; }
+  int extent(ir::StorageId s) const;
+  void note_peak();
+
+  Pool& pool_;
+  const StorageMap& map_;
+  Tier* tier_;
+  std::vector<State> states_;
+  StepStats idle_stats_;
+  StepStats* stats_ = &idle_stats_;
+  Trace* trace_ = nullptr;
+};
+
+/// Seconds of a clock that never goes back.
+double clock_seconds();
+
+}  // namespace penstock::run

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "plan/plan.h"
+#include "run/residency.h"
+
+namespace penstock::run {
+
+/// Moves state between steps: to where a plan's boundary wants it, and into memory for somebody who reads or
+/// writes it, within the pool's capacity. Knows which storages are state: those that were written. One
+/// thread.
+class StateMover {
+ public:
+  explicit StateMover(Residency& residency, int storages);
+
+  void write(ir::StorageId s, const std::function<void(void*)>& fill);
+  void read(ir::StorageId s, const std::function<void(const void*)>& use);
+  /// Makes everything as the boundary says; state that it does not name goes to the tier.
+  void settle(const plan::Boundary& boundary);
+  void wait_for_all();
+
+ private:
+  /// Writes out what the tier does not have, then gives the memory back.
+  void evict(const std::vector<ir::StorageId>& storages);
+  void make_room_for(ir::StorageId s);
+  void bring_in(ir::StorageId s);
+
+  Residency& residency_;
+  std::vector<ir::StorageId> known_;  ///< in the order of their first writing
+  std::vector<bool> is_known_;
+};
+
+}  // namespace penstock::run

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "ir/graph.h"
+
+namespace penstock::plan {
+
+/// Numbers from a seed, for tests.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : random_(seed, RandomPurpose::synthetic, 0, 0) {}
+  std::int64_t below(std::int64_t bound) {
+    return static_cast<std::int64_t>(random_.bits(next_++) % static_cast<std::uint64_t>(bound));
+  }
+  std::int64_t between(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
+  bool one_in(std::int64_t n) { return below(n) == 0; }
+
+ private:
+  CounterRandom random_;
+  std::uint64_t next_ = 0;
+};
+
+struct RandomStep {
+  ir::Graph graph;
+  std::vector<std::int64_t> scratch_bytes;
+};
+
+struct RandomStepOptions {
+  int layers = 6;
+  std::int64_t max_elements = 8 * 1024;  ///< of a tensor
+  bool training = true;                  ///< otherwise forward only, state unchanged
+};
+
+/// A step of the shape of a real one: layers with parameters, residual inputs, activations in place,
+/// statistics updated in forward, workspaces; backward in reverse; updates of parameter and momentum as soon
+/// as a gradient is there. The op kinds mean nothing, except data.
+inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& options = {}) {
+  Dice dice(seed);
+  RandomStep step;
+  ir::Graph& g = step.graph;
+  g.name = "random";
+  const auto shape = [&] { return ir::Shape{dice.between(1, options.max_elements)}; };
+  const auto add_op = [&](ir::OpKind kind, ir::Phase phase, std::string name,
+                          std::vector<ir::TensorId> inputs, std::vector<ir::TensorId> outputs) {
+    ir::Op op;
+    op.kind = kind;
+    op.phase = phase;
+    op.name = std::move(name);
+    op.inputs = std::move(inputs);
+    op.outputs = std::move(outputs);
+    g.add_op(std::move(op));
+    step.scratch_bytes.push_back(dice.one_in(3) ? dice.between(1, 4 * options.max_elements) : 0);
+  };
+  const auto state = [&](const std::string& name, ir::Role role, const ir::Shape& extents) {
+    return g.add_state(name, extents, role, {});
+  };
+
+  g.images = g.add_tensor("images", ir::DType::f32, shape(), ir::Role::data);
+  g.labels = g.add_tensor("labels", ir::DType::s32, {4}, ir::Role::data);
+  add_op(ir::OpKind::data, ir::Phase::forward, "data", {}, {g.images, g.labels});
+
+  struct Layer {
+    std::vector<ir::TensorId> saved;
+    ir::TensorId parameter = ir::kNone, momentum = ir::kNone, residual = ir::kNone;
+    ir::TensorId input = ir::kNone, output = ir::kNone;
+  };
+  std::vector<Layer> layers;
+  std::vector<ir::TensorId> reachable{g.images};
+  ir::TensorId x = g.images;
+  for (int l = 0; l < options.layers; ++l) {
+    const std::string name = "layer" + std::to_string(l);
+    Layer layer;
+    layer.input = x;
+    std::vector<ir::TensorId> inputs{x};
+    if (!dice.one_in(4)) {
+      const ir::Shape extents = shape();
+      layer.parameter = state(name + ".weight", ir::Role::parameter, extents);
+      inputs.push_back(layer.parameter);
+      if (options.training && dice.one_in(2)) {
+        layer.momentum = state(name + ".momentum", ir::Role::optimizer_state, extents);
+      }
+    }
+    if (dice.one_in(3)) {
+      layer.residual =
+          reachable[static_cast<std::size_t>(dice.below(static_cast<std::int64_t>(reachable.size())))];
+      inputs.push_back(layer.residual);
+    }
+    ir::TensorId y = g.add_tensor(name + ".y", ir::DType::f32, shape(), ir::Role::activation);
+    std::vector<ir::TensorId> outputs{y};
+    layer.saved = {x};
+    if (dice.one_in(3)) {
+      const ir::TensorId workspace =
+          g.add_tensor(name + ".mask", ir::DType::f32, shape(), ir::Role::workspace);
+      outputs.push_back(workspace);
+      layer.saved.push_back(workspace);
+    }
+    add_op(ir::OpKind::conv, ir::Phase::forward, name, inputs, outputs);
+    if (dice.one_in(3)) {
+      const ir::TensorId running = state(name + ".running", ir::Role::statistic, shape());
+      if (options.training) {
+        const ir::TensorId updated = g.add_successor(running, name + ".running'");
+        add_op(ir::OpKind::statistics_update, ir::Phase::forward, name + ".statistics", {running, y},
+               {updated});
+        g.replace_carried(running, updated);
+      } else {
+        const ir::TensorId z = g.add_tensor(name + ".z", ir::DType::f32, shape(), ir::Role::activation);
+        add_op(ir::OpKind::batch_norm, ir::Phase::forward, name + ".norm", {running, y}, {z});
+        y = z;
+      }
+    }
+    if (dice.one_in(3)) {
+      const ir::TensorId z = g.add_successor(y, name + ".relu");
+      add_op(ir::OpKind::activation, ir::Phase::forward, name + ".relu", {y}, {z});
+      y = z;
+    }
+    if (dice.one_in(2)) layer.saved.push_back(y);
+    layer.output = x = y;
+    reachable.push_back(y);
+    layers.push_back(std::move(layer));
+  }
+  g.logits = x;
+  g.loss = g.add_tensor("loss", ir::DType::f32, {1}, ir::Role::result);
+  const ir::TensorId probabilities =
+      g.add_tensor("probabilities", ir::DType::f32, shape(), ir::Role::activation);
+  add_op(ir::OpKind::cross_entropy, ir::Phase::forward, "loss", {x, g.labels}, {g.loss, probabilities});
+  if (!options.training) return step;
+
+  ir::TensorId dy = g.add_tensor("dlogits", ir::DType::f32, shape(), ir::Role::gradient);
+  add_op(ir::OpKind::cross_entropy_backward, ir::Phase::backward, "loss.backward", {probabilities, g.labels},
+         {dy});
+  for (int l = options.layers - 1; l >= 0; --l) {
+    const Layer& layer = layers[static_cast<std::size_t>(l)];
+    const std::string name = "layer" + std::to_string(l);
+    if (dice.one_in(3)) {
+      const ir::TensorId next = g.add_successor(dy, name + ".dmasked");
+      add_op(ir::OpKind::activation_backward, ir::Phase::backward, name + ".relu.backward",
+             {dy, layer.output}, {next});
+      dy = next;
+    }
+    std::vector<ir::TensorId> inputs = layer.saved;
+    inputs.push_back(dy);
+    if (layer.parameter != ir::kNone) {
+      const ir::TensorId dw = g.add_tensor(name + ".dweight", ir::DType::f32, g.tensor(layer.parameter).shape,
+                                           ir::Role::gradient);
+      add_op(ir::OpKind::conv_backward_weights, ir::Phase::backward, name + ".backward_weights", inputs,
+             {dw});
+      inputs = {dy, layer.parameter};
+      const ir::TensorId dx = g.add_tensor(name + ".dx", ir::DType::f32, shape(), ir::Role::gradient);
+      add_op(ir::OpKind::conv_backward_data, ir::Phase::backward, name + ".backward_data", inputs, {dx});
+      dy = dx;
+      std::vector<ir::TensorId> before{layer.parameter, dw};
+      const ir::TensorId updated = g.add_successor(layer.parameter, name + ".weight'");
+      std::vector<ir::TensorId> after{updated};
+      g.replace_carried(layer.parameter, updated);
+      if (layer.momentum != ir::kNone) {
+        const ir::TensorId moved = g.add_successor(layer.momentum, name + ".momentum'");
+        before.push_back(layer.momentum);
+        after.push_back(moved);
+        g.replace_carried(layer.momentum, moved);
+      }
+      add_op(ir::OpKind::sgd_update, ir::Phase::update, name + ".update", before, after);
+    } else {
+      const ir::TensorId dx = g.add_tensor(name + ".dx", ir::DType::f32, shape(), ir::Role::gradient);
+      add_op(ir::OpKind::max_pool_backward, ir::Phase::backward, name + ".backward", inputs, {dx});
+      dy = dx;
+    }
+  }
+  return step;
+}
+
+}  // namespace penstock::plan
