@@ -43,8 +43,9 @@ std::int64_t VirtualPoolRule::footprint_bytes(std::int64_t size_bytes) const {
   return is_small(size_bytes) ? 0 : round_up(size_bytes, grain_bytes_);
 }
 
-VirtualPool::VirtualPool(std::vector<std::int64_t> slot_bytes, std::int64_t capacity_bytes, bool poison)
-    : rule_(capacity_bytes),
+VirtualPool::VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+                         std::int64_t capacity_bytes, bool poison)
+    : rule_(rule),
       capacity_bytes_(capacity_bytes),
       poison_(poison),
       units_(unit_count(rule_, capacity_bytes, rule_.fixed_bytes(slot_bytes)),

@@ -39,8 +39,12 @@ class VirtualPoolRule {
 class VirtualPool final : public Pool {
  public:
   /// Throws UserError when the small slots alone exceed the capacity or the kernel does not give the memory.
-  VirtualPool(std::vector<std::int64_t> slot_bytes, std::int64_t capacity_bytes,
-              bool poison = kPoisonByDefault);
+  VirtualPool(const std::vector<std::int64_t>& slot_bytes, std::int64_t capacity_bytes,
+              bool poison = kPoisonByDefault)
+      : VirtualPool(slot_bytes, VirtualPoolRule(capacity_bytes), capacity_bytes, poison) {}
+  /// A pool smaller than the one that `rule` was made for: plans made with that rule need not be made again.
+  VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+              std::int64_t capacity_bytes, bool poison = kPoisonByDefault);
 
   void* acquire(int slot) override;
   void release(int slot) override;

@@ -49,8 +49,9 @@ class Planner {
 
   /// What the pool needs for `keep`, with the rounding rule that a pool of that size has.
   std::int64_t keep_capacity() const {
-    std::int64_t capacity = kUnlimited;
-    for (int round = 0; round < 2; ++round) capacity = keep_capacity(capacity);
+    const auto& slots = result_.map.slot_bytes;
+    std::int64_t capacity = std::accumulate(slots.begin(), slots.end(), std::int64_t{0});
+    for (int round = 0; round < 3; ++round) capacity = keep_capacity(capacity);
     return capacity;
   }
 
@@ -143,8 +144,8 @@ MemoryPlan plan_memory(const Program& program, const Options& options, std::int6
     throw UserError(fmt::format("--policy '{}' is not known; there are keep, lms and window", policy));
   }
   try {
-    if (capacity <= 0) throw plan::BudgetError(policy, planner.smallest_capacity(policy, kUnlimited), capacity);
-    const std::int64_t rule_bytes = policy == "keep" ? std::min(capacity, keep_bytes) : capacity;
+    if (capacity <= 0) throw plan::BudgetError(policy, planner.smallest_capacity(policy, kMiB), capacity);
+    const std::int64_t rule_bytes = std::min(capacity, keep_bytes);
     planner.plan(policy, rule_bytes, capacity);
   } catch (const plan::BudgetError& error) {
     const std::int64_t needed = std::max(error.needed_bytes(), planner.smallest_capacity(policy, std::max(capacity, kMiB)));

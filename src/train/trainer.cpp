@@ -1,0 +1,361 @@
+#include <fmt/format.h>
+#include <malloc.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/text_file.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "memory/process.h"
+#include "penstock/penstock.h"
+#include "train/checkpoint.h"
+#include "train/engine.h"
+#include "train/network.h"
+#include "train/schedule.h"
+#include "train/state_io.h"
+
+namespace penstock {
+namespace train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// What the process takes beside code, kernels, pool and loader, none of it touched when the budget is divided: thread stacks, heap
+/// growth, page tables, the kernel's side of the I/O.
+constexpr std::int64_t kMarginBytes = 20 * kMiB;
+
+/// One run of `train` or `evaluate`, from the options to the result.
+class Run {
+ public:
+  Run(const Network& network, const Options& options, bool training)
+      : network_(network), options_(options), training_(training), evaluating_(!training || options.evaluate) {}
+
+  Result go() {
+    begin_ = Clock::now();
+    check_options();
+    set_threads();
+    open();
+    resume_info();
+    prepare();
+    fill_state();
+    result_.startup_seconds = seconds_since(begin_);
+    if (training_) train_steps();
+    if (evaluating_) evaluate_split();
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  void note(const std::string& line) const {
+    if (options_.on_note) options_.on_note(line);
+  }
+
+  void check_options() {
+    if (options_.batch < 1) throw UserError(fmt::format("--batch {}: it must be at least 1", options_.batch));
+    if (training_ && (options_.steps < 1) == (options_.epochs < 1)) {
+      throw UserError("say how long to train: --steps N or --epochs N, one of them");
+    }
+    optimizer_.kind = parse_optimizer(options_.optimizer);
+    optimizer_.momentum = static_cast<float>(options_.momentum);
+    optimizer_.nesterov = options_.nesterov;
+    optimizer_.weight_decay = static_cast<float>(options_.weight_decay);
+    if (options_.nesterov && options_.momentum <= 0) {
+      throw UserError("--nesterov needs a --momentum above 0");
+    }
+    if (!options_.save_file.empty()) check_writable(options_.save_file, "--save");
+    if (options_.checkpoint_every > 0 && options_.checkpoint_dir.empty()) {
+      throw UserError("--checkpoint-every needs --checkpoint DIR");
+    }
+    if (!options_.checkpoint_dir.empty()) {
+      check_writable((std::filesystem::path(options_.checkpoint_dir) / "..").lexically_normal() / "checkpoint",
+                     "--checkpoint");
+    }
+    if (!options_.init_file.empty() && !options_.resume_dir.empty()) {
+      throw UserError("--init and --resume exclude each other: one says where to start, the other where to go on");
+    }
+    if (!training_ && options_.init_file.empty() && options_.resume_dir.empty()) {
+      throw UserError("say which weights to evaluate: --init FILE or --resume DIR");
+    }
+  }
+
+  void set_threads() {
+    const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    result_.threads = options_.threads > 0 ? options_.threads : std::min(cores, omp_get_num_procs());
+    omp_set_num_threads(result_.threads);
+  }
+
+  /// Data and network agree on sizes: what the user says goes first, then what the data has, then the model's own.
+  void open() {
+    const models::ModelInfo info = network_info(network_);
+    DataRequest request;
+    request.source = options_.data;
+    request.seed = options_.seed;
+    request.per_pixel_labels = info.per_pixel;
+    request.volumetric = info.volumetric;
+    const bool own_size = options_.data != "synthetic" && !options_.data.starts_with("images:");
+    request.channels = network_.channels > 0 ? network_.channels : own_size ? 0 : info.channels;
+    request.image_size = network_.image_size > 0 ? network_.image_size : own_size ? 0 : info.image_size;
+    request.classes = network_.classes > 0 ? network_.classes : options_.data == "synthetic" ? info.classes : 0;
+    data_ = open_data(request);
+    for (const std::string& warning : data_.warnings) note(warning);
+    const DataGeometry& geometry = data_.train->geometry();
+    if (geometry.height != geometry.width || (info.volumetric && geometry.depth != geometry.height)) {
+      throw UserError(fmt::format("{}: images of {} x {} are not square; say --image-size N", data_.train->name(),
+                                  geometry.height, geometry.width));
+    }
+    model_.batch = options_.batch;
+    model_.channels = geometry.channels;
+    model_.image_size = geometry.height;
+    model_.classes = geometry.classes;
+  }
+
+  Sampler sampler() const {
+    SamplerOptions options;
+    options.samples = data_.train->size();
+    options.batch = options_.batch;
+    options.seed = seed_;
+    options.shuffle = options_.shuffle;
+    options.data_name = data_.train->name();
+    return Sampler(options);
+  }
+
+  void resume_info() {
+    seed_ = options_.seed;
+    if (!options_.resume_dir.empty()) {
+      const CheckpointInfo info = read_checkpoint_info(options_.resume_dir);
+      if (info.model != network_.name) {
+        throw UserError(fmt::format("the checkpoint in '{}' is of {}, not of {}", options_.resume_dir, info.model,
+                                    network_.name));
+      }
+      if (training_) {
+        if (info.optimizer != options_.optimizer || info.batch != options_.batch || info.data != options_.data) {
+          throw UserError(fmt::format(
+              "the checkpoint in '{}' was made with --optimizer {} --batch {} --data {}; resume with the same",
+              options_.resume_dir, info.optimizer, info.batch, info.data));
+        }
+        if (info.seed != seed_) note(fmt::format("going on with the checkpoint's seed {}", info.seed));
+        seed_ = info.seed;
+        first_step_ = info.step;
+        position_ = info.position;
+      }
+    }
+    if (!training_) return;
+    const std::int64_t per_epoch = sampler().batches_per_epoch();
+    steps_ = options_.steps > 0 ? options_.steps : options_.epochs * per_epoch;
+    const double rate = options_.learning_rate > 0 ? options_.learning_rate : default_learning_rate(optimizer_.kind);
+    schedule_ = Schedule::parse(options_.schedule, rate, steps_);
+    if (first_step_ > 0) {
+      note(fmt::format("resuming after step {} of {}", first_step_, steps_));
+    }
+  }
+
+  /// Builds the program and divides the budget between it and the pool.
+  void prepare() {
+    program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_);
+    malloc_trim(0);
+    const std::int64_t available = available_memory_bytes();
+    const bool named = !options_.memory.empty();
+    const std::int64_t budget =
+        named ? parse_memory_budget(options_.memory, available) : default_memory_budget(available);
+    // Planning itself leaves some memory behind, so what the process really has is looked at once more afterwards.
+    MemoryPlan plan = plan_memory(program_, options_, budget, overhead());
+    malloc_trim(0);
+    const Overhead after = overhead();
+    if (after.at("program") > plan.overhead.at("program")) plan = plan_memory(program_, options_, budget, after);
+    if (!named) note(fmt::format("memory: {} (what is free, less a margin)", format_bytes(budget)));
+    engine_ = std::make_unique<Engine>(program_, options_, std::move(plan));
+    state_ = std::make_unique<StateIo>(program_, engine_->executor());
+    for (const std::string& line : engine_->notes()) note(line);
+    describe();
+  }
+
+  Overhead overhead() const {
+    return {{"program", process_memory().resident_bytes},
+            {"loader", Loader::memory_bytes(*data_.train, options_.batch)},
+            {"conversion", StateIo::conversion_bytes(program_.state_graph())},
+            {"margin", kMarginBytes}};
+  }
+
+  void describe() {
+    const MemoryPlan& plan = engine_->memory_plan();
+    result_.policy = plan.policy;
+    result_.tier = engine_->tier_description();
+    result_.pool = options_.pool;
+    result_.budget_bytes = plan.budget_bytes;
+    result_.pool_bytes = plan.capacity_bytes;
+    result_.overhead_bytes = plan.overhead_bytes();
+    result_.planned_peak_bytes = plan.planned_peak_bytes;
+    result_.in_memory_bytes = plan.in_memory_bytes;
+    result_.plan_seconds = plan.plan_seconds;
+    result_.swap_file_bytes = engine_->swap_bytes();
+    if (plan.policy != "keep") {
+      note(fmt::format("{} batch {} needs {} in memory; training within {} with policy {}, swapping to {}", network_.name,
+                       options_.batch, format_bytes(plan.in_memory_bytes), format_bytes(plan.budget_bytes), plan.policy,
+                       result_.tier));
+    }
+  }
+
+  void fill_state() {
+    state_->initialise(seed_);
+    if (!options_.init_file.empty()) load_weights(options_.init_file, *state_);
+    if (!options_.resume_dir.empty()) read_checkpoint(options_.resume_dir, *state_, training_);
+  }
+
+  void train_steps() {
+    Loader loader(*data_.train, sampler(), position_, std::max<std::int64_t>(0, steps_ - first_step_));
+    kernels::StepContext context;
+    context.seed = seed_;
+    context.feed = [&](float* images, std::int32_t* labels) { loader.next(images, labels); };
+    std::vector<double> stalls;
+    for (std::int64_t step = first_step_; step < steps_; ++step) {
+      const std::int64_t epoch = loader.position().epoch;
+      context.step = static_cast<std::uint64_t>(step);
+      context.learning_rate = schedule_.at(step);
+      const auto begin = Clock::now();
+      const run::StepStats stats = engine_->train_step(context);
+      const double loss = engine_->executor().result_f32(program_.training->graph.loss);
+      result_.step_seconds.push_back(seconds_since(begin));
+      result_.loss.push_back(loss);
+      result_.swapped_out_bytes = stats.swapped_out_bytes;
+      result_.swapped_in_bytes = stats.swapped_in_bytes;
+      stalls.push_back(stats.stall_seconds);
+      tell(step + 1, epoch, stats);
+      if (!std::isfinite(loss)) {
+        throw RunError(fmt::format("the loss is {} at step {}; a smaller --lr or a --schedule with warmup may help", loss,
+                                   step + 1));
+      }
+      const bool last = step + 1 == steps_;
+      if (!options_.checkpoint_dir.empty() &&
+          (last || (options_.checkpoint_every > 0 && (step + 1) % options_.checkpoint_every == 0))) {
+        write_checkpoint(options_.checkpoint_dir,
+                         {network_.name, options_.optimizer, options_.data, options_.batch, step + 1, loader.position(), seed_},
+                         *state_);
+      }
+    }
+    result_.stall_seconds = median(stalls);
+    result_.skipped_images = loader.skipped_count();
+    const std::vector<std::string> skipped = loader.skipped();
+    for (std::size_t i = 0; i < std::min<std::size_t>(5, skipped.size()); ++i) note("skipped: " + skipped[i]);
+  }
+
+  void tell(std::int64_t done, std::int64_t epoch, const run::StepStats& stats) {
+    if (!options_.on_step) return;
+    Progress progress;
+    progress.step = done;
+    progress.steps = steps_;
+    progress.epoch = epoch;
+    progress.loss = result_.loss.back();
+    progress.step_seconds = result_.step_seconds.back();
+    const std::size_t recent = std::min<std::size_t>(result_.step_seconds.size(), 10);
+    const double typical = median({result_.step_seconds.end() - static_cast<std::ptrdiff_t>(recent), result_.step_seconds.end()});
+    progress.images_per_second = static_cast<double>(options_.batch) / typical;
+    progress.learning_rate = schedule_.at(done - 1);
+    progress.seconds_left = typical * static_cast<double>(steps_ - done);
+    progress.stall_share = stats.stall_seconds / progress.step_seconds;
+    progress.memory_bytes = process_memory().resident_bytes;
+    progress.budget_bytes = options_.memory.empty() ? 0 : result_.budget_bytes;
+    options_.on_step(progress);
+  }
+
+  void evaluate_split() {
+    SamplerOptions options;
+    options.samples = data_.test->size();
+    options.batch = options_.batch;
+    options.shuffle = false;
+    options.last_batch = LastBatch::fill;
+    options.data_name = data_.test->name();
+    const Sampler order(options);
+    const std::int64_t batches = order.batches_per_epoch();
+    Loader loader(*data_.test, order, {}, batches);
+    const std::int64_t labels_per_image = data_.test->geometry().label_values();
+    kernels::StepContext context;
+    context.seed = seed_;
+    std::int64_t correct = 0;
+    std::vector<double> seconds;
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+      context.feed = [&](float* images, std::int32_t* labels) {
+        loader.next(images, labels);
+        // No answer is right for the images that only fill up the last batch.
+        std::fill(labels + order.valid_samples(batch) * labels_per_image, labels + options_.batch * labels_per_image, -1);
+      };
+      const auto begin = Clock::now();
+      engine_->evaluate_step(context);
+      correct += engine_->executor().result_s32(program_.evaluation->graph.correct);
+      seconds.push_back(seconds_since(begin));
+    }
+    result_.test_images = data_.test->size();
+    result_.accuracy = static_cast<double>(correct) / static_cast<double>(data_.test->size() * labels_per_image);
+    if (!training_) result_.images_per_second = static_cast<double>(options_.batch) / median(seconds);
+  }
+
+  void finish() {
+    if (!options_.save_file.empty()) save_weights(options_.save_file, *state_);
+    result_.weights_sha256 = state_->sha256();
+    result_.model = network_.name;
+    result_.batch = options_.batch;
+    result_.steps = steps_;
+    result_.seed = seed_;
+    result_.pool_peak_bytes = engine_->pool().peak_bytes();
+    result_.fragmentation_bytes = engine_->pool().peak_lost_bytes();
+    result_.peak_by_tag = engine_->budget().peak_breakdown();
+    result_.peak_rss_bytes = process_memory().peak_resident_bytes;
+    if (training_ && !result_.step_seconds.empty()) {
+      std::vector<double> later(result_.step_seconds.begin() + (result_.step_seconds.size() > 1 ? 1 : 0),
+                                result_.step_seconds.end());
+      result_.images_per_second = static_cast<double>(options_.batch) / median(std::move(later));
+    }
+  }
+
+  const Network& network_;
+  const Options& options_;
+  const bool training_;
+  const bool evaluating_;
+  Clock::time_point begin_;
+  OptimizerOptions optimizer_;
+  models::ModelOptions model_;
+  DataSplits data_;
+  std::uint64_t seed_ = 0;
+  std::int64_t first_step_ = 0;
+  std::int64_t steps_ = 0;
+  DataPosition position_;
+  Schedule schedule_;
+  Program program_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<StateIo> state_;
+  Result result_;
+};
+
+}  // namespace
+}  // namespace train
+
+Result train(const Network& network, const Options& options) {
+  return train::Run(network, options, true).go();
+}
+
+Result evaluate(const Network& network, const Options& options) {
+  return train::Run(network, options, false).go();
+}
+
+const char* version() {
+  return "0.1.0";
+}
+
+}  // namespace penstock
