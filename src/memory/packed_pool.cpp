@@ -49,12 +49,8 @@ void* PackedPool::acquire(int slot) {
   require(taker.offset < 0, "the slot has memory already");
   require(!taker.offsets.empty(), "the slot was not packed");
   const std::int64_t offset = taker.offsets[taker.next];
-  const std::int64_t end = offset + packed_bytes(taker.size_bytes);
-  const auto next = held_.lower_bound(offset);
-  require(next == held_.end() || end <= next->first, "a packed slot overlaps one that is held");
-  require(next == held_.begin() || std::prev(next)->second <= offset,
-          "a packed slot overlaps one that is held");
-  held_.emplace_hint(next, offset, end);
+  require(is_free(offset, taker.size_bytes), "a packed slot overlaps one that is held");
+  held_.emplace(offset, offset + packed_bytes(taker.size_bytes));
   taker.offset = offset;
   taker.next = (taker.next + 1) % taker.offsets.size();
   asked_bytes_ += taker.size_bytes;
@@ -82,6 +78,17 @@ void* PackedPool::address(int slot) const {
 
 bool PackedPool::held(int slot) const {
   return checked(slot).offset >= 0;
+}
+
+bool PackedPool::fits(int slot) const {
+  const Slot& taker = checked(slot);
+  return taker.offset < 0 && !taker.offsets.empty() && is_free(taker.offsets[taker.next], taker.size_bytes);
+}
+
+bool PackedPool::is_free(std::int64_t offset, std::int64_t size_bytes) const {
+  const auto next = held_.lower_bound(offset);
+  return (next == held_.end() || offset + packed_bytes(size_bytes) <= next->first) &&
+         (next == held_.begin() || std::prev(next)->second <= offset);
 }
 
 bool PackedPool::swappable(int slot) const {

@@ -22,6 +22,7 @@ class PackedPool final : public Pool {
   void release(int slot) override;
   void* address(int slot) const override;
   bool held(int slot) const override;
+  bool fits(int slot) const override;
   bool swappable(int slot) const override;
   /// The arena's size: all the memory this pool takes.
   std::int64_t capacity_bytes() const override { return arena_bytes_; }
@@ -40,6 +41,7 @@ class PackedPool final : public Pool {
   };
   Slot& checked(int slot);
   const Slot& checked(int slot) const;
+  bool is_free(std::int64_t offset, std::int64_t size_bytes) const;
 
   std::vector<Slot> slots_;
   std::int64_t arena_bytes_;

@@ -34,6 +34,8 @@ class Pool {
   /// Where the slot's memory is. InternalError when it has none.
   virtual void* address(int slot) const = 0;
   virtual bool held(int slot) const = 0;
+  /// Whether acquire(slot) would succeed now.
+  virtual bool fits(int slot) const = 0;
   /// Whether the slot's memory is fit for tier I/O: whole 4 KiB pages of its own.
   virtual bool swappable(int slot) const = 0;
 

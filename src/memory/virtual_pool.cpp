@@ -178,6 +178,11 @@ bool VirtualPool::held(int slot) const {
   return checked(slot).held;
 }
 
+bool VirtualPool::fits(int slot) const {
+  const Slot& taker = checked(slot);
+  return !taker.held && taker.footprint_bytes <= units_.free_units() * rule_.grain_bytes();
+}
+
 bool VirtualPool::swappable(int slot) const {
   return checked(slot).footprint_bytes > 0;
 }

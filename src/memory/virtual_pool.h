@@ -50,6 +50,7 @@ class VirtualPool final : public Pool {
   void release(int slot) override;
   void* address(int slot) const override;
   bool held(int slot) const override;
+  bool fits(int slot) const override;
   bool swappable(int slot) const override;
   std::int64_t capacity_bytes() const override { return capacity_bytes_; }
   std::int64_t mapped_bytes() const override { return mapped_bytes_; }

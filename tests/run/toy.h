@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/kernel.h"
+#include "lower/lower.h"
+#include "plan/random_step.h"
+#include "run/executor.h"
+#include "tier/tier.h"
+
+namespace penstock::run {
+
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9E3779B97F4A7C15U + (a << 6) + (a >> 2);
+  a *= 0xBF58476D1CE4E5B9U;
+  return a ^ (a >> 29);
+}
+
+/// Every word of every output depends on every word of every input, on the op and on the step, so that one
+/// wrong bit anywhere changes all that follows. Uses all of its scratch.
+class ToyKernel final : public kernels::Kernel {
+ public:
+  ToyKernel(ir::OpId op, std::vector<std::int64_t> inputs, std::vector<std::int64_t> outputs,
+            std::int64_t scratch)
+      : op_(op),
+        input_bytes_(std::move(inputs)),
+        output_bytes_(std::move(outputs)),
+        scratch_bytes_(scratch) {}
+
+  void run(const kernels::KernelArgs& args) const override {
+    std::uint64_t digest = mix(static_cast<std::uint64_t>(op_), args.step->seed);
+    // Only the op without inputs sees the step, as a real data op sees another batch each time.
+    if (input_bytes_.empty()) digest = mix(digest, args.step->step);
+    for (std::size_t i = 0; i < input_bytes_.size(); ++i) {
+      const auto* words = static_cast<const std::uint32_t*>(args.inputs[i]);
+      for (std::int64_t w = 0; w < input_bytes_[i] / 4; ++w) digest = mix(digest, words[w]);
+    }
+    if (scratch_bytes_ > 0)
+      std::memset(args.scratch, static_cast<int>(digest & 0xFF), static_cast<std::size_t>(scratch_bytes_));
+    for (std::size_t o = 0; o < output_bytes_.size(); ++o) {
+      auto* words = static_cast<std::uint32_t*>(args.outputs[o]);
+      for (std::int64_t w = 0; w < output_bytes_[o] / 4; ++w) {
+        words[w] = static_cast<std::uint32_t>(mix(digest + o, static_cast<std::uint64_t>(w)));
+      }
+    }
+  }
+  std::int64_t scratch_bytes() const override { return scratch_bytes_; }
+  std::string implementation() const override { return "toy"; }
+
+ private:
+  ir::OpId op_;
+  std::vector<std::int64_t> input_bytes_, output_bytes_;
+  std::int64_t scratch_bytes_;
+};
+
+inline lower::Executable toy_executable(const plan::RandomStep& step) {
+  lower::Executable executable;
+  executable.graph = step.graph;
+  executable.scratch_bytes = step.scratch_bytes;
+  for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
+    std::vector<std::int64_t> inputs, outputs;
+    for (const ir::TensorId t : step.graph.ops[i].inputs) inputs.push_back(step.graph.tensor(t).size_bytes());
+    for (const ir::TensorId t : step.graph.ops[i].outputs)
+      outputs.push_back(step.graph.tensor(t).size_bytes());
+    executable.kernels.push_back(
+        std::make_shared<ToyKernel>(static_cast<ir::OpId>(i), inputs, outputs, step.scratch_bytes[i]));
+  }
+  return executable;
+}
+
+/// A tier that does nothing until it must: bytes move when they are waited for, and a buffer being read into
+/// is filled with garbage until then. Whoever touches a buffer too early, or changes one being written, gets
+/// wrong results. Fails from the `fail_at`-th request on.
+class LazyTier final : public Tier {
+ public:
+  explicit LazyTier(std::vector<std::int64_t> extent_bytes, std::int64_t fail_at = -1)
+      : sizes_(std::move(extent_bytes)), stored_(sizes_.size()), fail_at_(fail_at) {}
+
+  int extent_count() const override { return static_cast<int>(sizes_.size()); }
+  std::int64_t extent_bytes(int extent) const override { return sizes_[static_cast<std::size_t>(extent)]; }
+  Ticket write(int extent, const void* data, Priority) override {
+    requests_[++last_] = {extent, const_cast<void*>(data), true};
+    return last_;
+  }
+  Ticket read(int extent, void* data, Priority) override {
+    std::memset(data, 0xAB, static_cast<std::size_t>(extent_bytes(extent)));
+    requests_[++last_] = {extent, data, false};
+    return last_;
+  }
+  void wait(Ticket ticket) override {
+    if (fail_at_ >= 0 && static_cast<std::int64_t>(ticket) > fail_at_) throw RunError("the disk is on fire");
+    const auto found = requests_.find(ticket);
+    if (found == requests_.end()) return;
+    const auto [extent, data, is_write] = found->second;
+    auto& bytes = stored_[static_cast<std::size_t>(extent)];
+    const auto size = static_cast<std::size_t>(extent_bytes(extent));
+    if (is_write) {
+      bytes.assign(static_cast<const char*>(data), static_cast<const char*>(data) + size);
+    } else {
+      if (bytes.size() != size) throw RunError("read of an extent that was never written");
+      std::memcpy(data, bytes.data(), size);
+    }
+    (is_write ? stats_.written_bytes : stats_.read_bytes) += extent_bytes(extent);
+    requests_.erase(found);
+  }
+  bool done(Ticket ticket) override { return !requests_.contains(ticket); }
+  TierStats stats() const override { return stats_; }
+  std::size_t unfinished() const { return requests_.size(); }
+
+ private:
+  struct Request {
+    int extent;
+    void* data;
+    bool is_write;
+  };
+  std::vector<std::int64_t> sizes_;
+  std::vector<std::vector<char>> stored_;
+  std::map<Ticket, Request> requests_;
+  Ticket last_ = 0;
+  TierStats stats_;
+  std::int64_t fail_at_;
+};
+
+inline void fill_state(Executor& executor, const lower::Executable& step) {
+  for (const ir::Carried& state : step.graph.carried) {
+    const ir::Tensor& tensor = step.graph.tensor(state.begin);
+    executor.write_state(tensor.storage, [&](void* data) {
+      for (std::int64_t w = 0; w < tensor.size_bytes() / 4; ++w) {
+        static_cast<std::uint32_t*>(data)[w] = static_cast<std::uint32_t>(
+            mix(static_cast<std::uint64_t>(tensor.storage), static_cast<std::uint64_t>(w)));
+      }
+    });
+  }
+}
+
+/// A hash of all state.
+inline std::uint64_t state_digest(Executor& executor, const lower::Executable& step) {
+  std::uint64_t digest = 0;
+  for (const ir::Carried& state : step.graph.carried) {
+    const ir::Tensor& tensor = step.graph.tensor(state.begin);
+    executor.read_state(tensor.storage, [&](const void* data) {
+      for (std::int64_t w = 0; w < tensor.size_bytes() / 4; ++w)
+        digest = mix(digest, static_cast<const std::uint32_t*>(data)[w]);
+    });
+  }
+  return digest;
+}
+
+}  // namespace penstock::run
