@@ -12,9 +12,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "
 
 def build(name):
     if name == "unet":
-        import torch_models
+        import networks
 
-        return torch_models.build("unet"), True
+        return networks.make_network("unet", 3, 224, 2, 1.0), True
     import torchvision
 
     return getattr(torchvision.models, name)(), False
