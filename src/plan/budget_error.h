@@ -17,14 +17,17 @@ class BudgetError : public UserError {
                   " for tensors and scratch (" + std::to_string(needed_bytes) +
                   " bytes), the budget leaves " + format_bytes(given_bytes) + " (" +
                   std::to_string(given_bytes) + " bytes)"),
+        policy_(policy),
         needed_bytes_(needed_bytes),
         given_bytes_(given_bytes) {}
 
+  const std::string& policy() const { return policy_; }
   /// With this much the policy can plan.
   std::int64_t needed_bytes() const { return needed_bytes_; }
   std::int64_t given_bytes() const { return given_bytes_; }
 
  private:
+  std::string policy_;
   std::int64_t needed_bytes_;
   std::int64_t given_bytes_;
 };

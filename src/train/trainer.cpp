@@ -15,6 +15,7 @@
 #include "data/loader.h"
 #include "memory/process.h"
 #include "penstock/penstock.h"
+#include "plan/budget_error.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/network.h"
@@ -175,11 +176,7 @@ class Run {
     const bool named = !options_.memory.empty();
     const std::int64_t budget =
         named ? parse_memory_budget(options_.memory, available) : default_memory_budget(available);
-    // Planning itself leaves some memory behind, so what the process really has is looked at once more afterwards.
-    MemoryPlan plan = plan_memory(program_, options_, budget, overhead());
-    malloc_trim(0);
-    const Overhead after = overhead();
-    if (after.at("program") > plan.overhead.at("program")) plan = plan_memory(program_, options_, budget, after);
+    MemoryPlan plan = plan_within(budget);
     if (!named) note(fmt::format("memory: {} (what is free, less a margin)", format_bytes(budget)));
     engine_ = std::make_unique<Engine>(program_, options_, std::move(plan));
     state_ = std::make_unique<StateIo>(program_, engine_->executor());
@@ -187,9 +184,56 @@ class Run {
     describe();
   }
 
-  Overhead overhead() const {
+  MemoryPlan plan_within(std::int64_t budget) {
+    try {
+      // Planning itself leaves some memory behind, so what the process really has is looked at once more afterwards.
+      MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch));
+      malloc_trim(0);
+      const Overhead after = overhead(options_.batch);
+      if (after.at("program") > plan.overhead.at("program")) plan = plan_memory(program_, options_, budget, after);
+      return plan;
+    } catch (const plan::BudgetError& error) {
+      refuse(error, budget);
+    }
+  }
+
+  /// Says what would work instead: a larger budget, or the largest batch that this one can train.
+  [[noreturn]] void refuse(const plan::BudgetError& error, std::int64_t budget) {
+    // The process's own share differs by a few pages from run to run; what is named here must work.
+    const std::int64_t smallest = (error.needed_bytes() + 2 * kMiB) / kMiB + 1;
+    const std::int64_t batch = largest_batch(budget);
+    throw UserError(fmt::format(
+        "{} batch {} cannot {} within {}: policy {} needs at least {}; name --memory {}MiB or more, or {}", network_.name,
+        options_.batch, training_ ? "train" : "run", format_bytes(budget), error.policy(),
+        format_bytes(error.needed_bytes()), smallest,
+        batch > 0 ? fmt::format("--batch {} or less", batch) : "a smaller network: not even --batch 1 fits"));
+  }
+
+  /// The largest batch below the one asked for that fits the budget; 0 if none does.
+  std::int64_t largest_batch(std::int64_t budget) {
+    const auto fits = [&](std::int64_t batch) {
+      program_ = {};
+      models::ModelOptions model = model_;
+      model.batch = batch;
+      try {
+        program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_);
+        plan_memory(program_, options_, budget, overhead(batch));
+        return true;
+      } catch (const UserError&) {
+        return false;
+      }
+    };
+    std::int64_t low = 0;
+    for (std::int64_t high = options_.batch; high - low > 1;) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (fits(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+
+  Overhead overhead(std::int64_t batch) const {
     return {{"program", process_memory().resident_bytes},
-            {"loader", Loader::memory_bytes(*data_.train, options_.batch)},
+            {"loader", Loader::memory_bytes(*data_.train, batch)},
             {"conversion", StateIo::conversion_bytes(program_.state_graph())},
             {"margin", kMarginBytes}};
   }
