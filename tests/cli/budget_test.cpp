@@ -1,0 +1,111 @@
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "base/bytes.h"
+#include "cli/penstock.h"
+
+namespace penstock::testing {
+namespace {
+
+std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+const std::vector<std::string> kResidual{"train",   "resnet20", "--image-size", "32",
+                                         "--batch", "96",       "--steps",      "5"};
+const std::vector<std::string> kDropout{"train",   "alexnet", "--image-size", "64",   "--classes", "10",
+                                        "--batch", "16",      "--lr",         "0.01", "--steps",   "3"};
+
+/// The smallest budget in MiB, as the refusal of one that is too small names it.
+std::int64_t smallest_mib(const std::vector<std::string>& arguments, const std::string& policy) {
+  const Outcome outcome = penstock(with(arguments, {"--memory", "32MiB", "--policy", policy}));
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  std::smatch match;
+  if (!std::regex_search(outcome.err, match, std::regex("--memory (\\d+)MiB"))) {
+    ADD_FAILURE() << outcome.err;
+    return 0;
+  }
+  return std::stoll(match[1]);
+}
+
+TEST(Budget, SameBitsUnderAnyBudgetPolicyAndTier) {
+  const auto whole = penstock_json(with(kResidual, {"--policy", "keep"}));
+  const std::int64_t most = whole["in_memory_bytes"].get<std::int64_t>() / kMiB;
+  const std::int64_t least = smallest_mib(kResidual, "window");
+  ASSERT_GT(most, 2 * least);
+  for (int i = 0; i < 8; ++i) {
+    const std::int64_t budget = least + (most - least) * i * i / 64;
+    const auto part =
+        penstock_json(with(kResidual, {"--memory", std::to_string(budget) + "MiB", "--policy", "window"}));
+    EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]) << budget << " MiB";
+    EXPECT_EQ(part["loss"], whole["loss"]);
+    EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]) << budget << " MiB";
+    EXPECT_EQ(part["pool_peak_bytes"], part["planned_peak_bytes"]);
+    EXPECT_GT(part["swapped_out_bytes"], 0);
+  }
+  const std::string tight = std::to_string(least + (most - least) / 8) + "MiB";
+  for (const std::vector<std::string>& how : std::vector<std::vector<std::string>>{{"--tier", "disk-threads"},
+                                                                                   {"--tier", "ram"},
+                                                                                   {"--verify", "full"},
+                                                                                   {"--verify", "off"},
+                                                                                   {"--pool", "packed"},
+                                                                                   {"--window", "20MiB"}}) {
+    const auto part = penstock_json(with(with(kResidual, {"--memory", tight, "--policy", "window"}), how));
+    EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]) << how[1];
+  }
+  const std::string for_lms = std::to_string((most + least) / 2) + "MiB";
+  const auto lms = penstock_json(with(kResidual, {"--memory", for_lms, "--policy", "lms"}));
+  EXPECT_EQ(lms["weights_sha256"], whole["weights_sha256"]);
+}
+
+TEST(Budget, SameBitsWithDropoutAndStateOnTheTier) {
+  const auto whole = penstock_json(with(kDropout, {"--policy", "keep"}));
+  const std::int64_t least = smallest_mib(kDropout, "window");
+  const auto part = penstock_json(
+      with(kDropout, {"--memory", std::to_string(least) + "MiB", "--policy", "window", "--evaluate"}));
+  EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]);
+  EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]);
+}
+
+TEST(Budget, CheckpointsUnderABudgetResumeWithoutOne) {
+  const TemporaryFolder folder;
+  const std::int64_t least = smallest_mib(kResidual, "window");
+  const auto whole = penstock_json(kResidual);
+  penstock_json(with(kResidual, {"--steps", "3", "--memory", std::to_string(least + 20) + "MiB",
+                                 "--checkpoint", folder.path()}));
+  const auto resumed = penstock_json(with(kResidual, {"--resume", folder.path()}));
+  EXPECT_EQ(resumed["weights_sha256"], whole["weights_sha256"]);
+}
+
+TEST(Budget, RefusesWithWhatWouldWork) {
+  const Outcome outcome = penstock(with(kResidual, {"--memory", "32MiB"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+  EXPECT_NE(outcome.err.find("32.0 MiB"), std::string::npos) << outcome.err;
+
+  const std::int64_t least = smallest_mib(kResidual, "window");
+  const Outcome smaller = penstock(with(kResidual, {"--memory", std::to_string(least * 3 / 4) + "MiB"}));
+  EXPECT_EQ(smaller.exit_code, 2);
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(smaller.err, match, std::regex("--batch (\\d+) or less"))) << smaller.err;
+  const auto fits = penstock_json({"train", "resnet20", "--image-size", "32", "--batch", match[1], "--steps",
+                                   "2", "--memory", std::to_string(least * 3 / 4) + "MiB"});
+  EXPECT_LE(fits["peak_rss_bytes"], fits["budget_bytes"]);
+}
+
+TEST(Budget, RefusesSwapFoldersThatWillNotDo) {
+  const TemporaryFolder folder;
+  for (const std::string& dir : {folder.file("none"), std::string("/proc")}) {
+    const Outcome outcome =
+        penstock(with(kResidual, {"--policy", "window", "--memory", "300MiB", "--swap-dir", dir}));
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find(dir), std::string::npos) << outcome.err;
+  }
+  penstock_json(with(kResidual, {"--policy", "window", "--memory", "300MiB", "--swap-dir", folder.path()}));
+  EXPECT_TRUE(folder.list().empty());
+}
+
+}  // namespace
+}  // namespace penstock::testing
