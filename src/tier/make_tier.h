@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,12 +19,16 @@ struct TierOptions {
   TierKind kind = TierKind::disk;
   /// Empty: default_swap_dir().
   std::string swap_dir;
+  /// What the ram tier may take; more is refused instead of being killed for. 0: not known.
+  std::int64_t ram_available_bytes = 0;
   /// 0: as fast as it goes.
   std::int64_t read_bytes_per_second = 0;
   std::int64_t write_bytes_per_second = 0;
   VerifyMode verify = VerifyMode::sampled;
   /// Tests put one here that fails on demand; none: the operating system.
   std::shared_ptr<FileIo> file_io;
+  /// Tests put a FaultyTier around the store with this, beneath throttling and verification.
+  std::function<std::unique_ptr<Tier>(std::unique_ptr<Tier>)> wrap;
 };
 
 struct MadeTier {

@@ -8,7 +8,8 @@ namespace penstock {
 /// Names one request; never used twice. 0 names none.
 using Ticket = std::uint64_t;
 
-/// Order among waiting requests: urgent before normal, reads before writes, then first come, first served.
+/// Order among waiting requests: urgent reads, urgent writes, then normal reads and writes by turns; each
+/// first come, first served. A request that wait() has to block for becomes urgent.
 enum class Priority { normal, urgent };
 
 /// Buffers handed to a tier start on this boundary and are accessible up to the next multiple of it.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -50,6 +51,7 @@ class VerifiedTier final : public Tier {
   VerifyMode mode_;
   std::vector<Written> written_;
   std::unordered_map<Ticket, PendingRead> reads_;
+  std::string error_;  // the first, if any
 };
 
 }  // namespace penstock

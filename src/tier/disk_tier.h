@@ -1,0 +1,44 @@
+#pragma once
+
+#include <future>
+#include <memory>
+#include <thread>
+
+#include "tier/file_io.h"
+#include "tier/swap_file.h"
+#include "tier/tier.h"
+#include "tier/transfer_queue.h"
+
+namespace penstock {
+
+/// io_uring over a swap file. One thread owns the ring: it keeps up to kDepth pieces under way and sleeps in
+/// the kernel until some are complete. Owns its file and thread.
+class DiskTier final : public Tier {
+ public:
+  static constexpr int kDepth = 16;
+
+  /// -errno when this process gets no ring, else 0. Makes one and closes it again.
+  static int probe(FileIo& io);
+
+  /// Throws RunError when the kernel gives no ring.
+  DiskTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io);
+  ~DiskTier() override;
+
+  int extent_count() const override { return queue_.extents().count(); }
+  std::int64_t extent_bytes(int extent) const override { return queue_.extents().size_bytes(extent); }
+  Ticket write(int extent, const void* data, Priority priority) override;
+  Ticket read(int extent, void* data, Priority priority) override;
+  void wait(Ticket ticket) override { queue_.wait(ticket); }
+  bool done(Ticket ticket) override { return queue_.done(ticket); }
+  TierStats stats() const override { return queue_.stats(); }
+
+ private:
+  void work(std::promise<int> started);
+
+  SwapFile file_;
+  std::shared_ptr<FileIo> io_;
+  TransferQueue queue_;
+  std::thread thread_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,52 @@
+#include "tier/thread_tier.h"
+
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kPieceBytes = kMiB;
+
+}  // namespace
+
+ThreadTier::ThreadTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io, int threads)
+    : file_(std::move(file)), io_(std::move(io)), queue_(std::move(extents), kPieceBytes) {
+  require(threads > 0, "a thread tier needs a thread");
+  for (int i = 0; i < threads; ++i) threads_.emplace_back(&ThreadTier::work, this);
+}
+
+ThreadTier::~ThreadTier() {
+  queue_.stop();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Ticket ThreadTier::write(int extent, const void* data, Priority priority) {
+  // The queue keeps one kind of pointer for both directions; a write only reads through it.
+  return queue_.push(true, extent, const_cast<void*>(data), priority);
+}
+
+Ticket ThreadTier::read(int extent, void* data, Priority priority) {
+  return queue_.push(false, extent, data, priority);
+}
+
+void ThreadTier::work() {
+  while (const auto piece = queue_.take()) {
+    const ssize_t result =
+        piece->is_write
+            ? io_->write_at(file_.descriptor(), piece->data, piece->size_bytes, piece->offset_bytes)
+            : io_->read_at(file_.descriptor(), piece->data, piece->size_bytes, piece->offset_bytes);
+    queue_.complete(*piece, result);
+  }
+}
+
+std::unique_ptr<Tier> make_ram_tier(const std::vector<std::int64_t>& extent_bytes,
+                                    std::shared_ptr<FileIo> io) {
+  Extents extents(extent_bytes);
+  SwapFile file = SwapFile::in_memory(extents.total_bytes(), *io);
+  return std::make_unique<ThreadTier>(std::move(extents), std::move(file), std::move(io), 1);
+}
+
+}  // namespace penstock
