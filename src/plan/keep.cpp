@@ -1,6 +1,4 @@
-#include <vector>
-
-#include "base/error.h"
+#include "plan/all_resident.h"
 #include "plan/budget_error.h"
 #include "plan/plan_builder.h"
 #include "plan/policies.h"
@@ -9,10 +7,7 @@ namespace penstock::plan {
 namespace {
 
 PlanBuilder build_keep(const Problem& problem) {
-  PlanBuilder builder(problem, problem.boundary ? *problem.boundary : boundary_in_memory(problem));
-  for (const Place& place : problem.boundary ? *problem.boundary : Boundary{}) {
-    if (!place.resident) builder.swap_in(place.storage);
-  }
+  PlanBuilder builder = begin_with_state_resident(problem);
   for (std::size_t i = 0; i < problem.ops.size(); ++i) {
     const auto op = static_cast<ir::OpId>(i);
     for (const Use& use : problem.op(op).uses) {
@@ -24,15 +19,7 @@ PlanBuilder build_keep(const Problem& problem) {
       if (!storage.carried && storage.accesses.back().op == op) builder.release(use.storage);
     }
   }
-  for (const Place& place : problem.boundary ? *problem.boundary : Boundary{}) {
-    const ir::StorageId s = place.storage;
-    if (builder.pending(s) != Transfer::none && builder.pending(s) != place.pending) builder.wait(s);
-    if (place.on_tier && !builder.clean(s)) {
-      builder.swap_out(s);
-      if (place.pending != Transfer::write) builder.wait(s);
-    }
-    if (!place.resident) builder.release(s);
-  }
+  end_with_state_resident(problem, builder);
   return builder;
 }
 

@@ -15,20 +15,19 @@ Plan plan_keep(const Problem& problem);
 /// What `keep` needs.
 std::int64_t keep_bytes(const Problem& problem);
 
-/// LMS's knobs. Distances are in ops of the step.
+/// LMS's knobs. Distances are in ops of the step; 0: tuned for the budget by simulating memory alone.
 struct LmsOptions {
-  std::int64_t threshold =
-      0;  ///< an activation is swapped out if two uses are further apart than this; 0: tune all knobs
-  std::int64_t ahead = 1;    ///< its copy-in starts so many ops before the use
-  std::int64_t groupby = 1;  ///< uses no further apart than this share a copy-in
+  std::int64_t threshold = 0;  ///< an activation is swapped out if two uses are further apart than this
+  std::int64_t ahead = 0;      ///< its copy-in starts so many ops before the use
+  std::int64_t groupby = 0;    ///< later uses no further apart than this share a copy-in
 };
 
 /// LMS: activations with a distant next use are copied out after the use before it and copied in again ahead
-/// of it; state stays in memory. Knobs that are not given are tuned for the budget by simulating memory
-/// alone.
+/// of it; state stays in memory.
 Plan plan_lms(const Problem& problem, const LmsOptions& options = {});
-/// The knobs that the tuner would choose; throws BudgetError if none fit.
-LmsOptions tune_lms(const Problem& problem);
+/// The knobs that plan_lms() uses: the tuner searches the largest threshold, then ahead, then groupby that
+/// fit.
+LmsOptions tune_lms(const Problem& problem, const LmsOptions& given = {});
 
 struct WindowOptions {
   std::int64_t window_bytes = 0;  ///< how far ahead to look; 0: 1.5 times the budget

@@ -110,5 +110,156 @@ TEST(Executor, RunsAreReproducible) {
   EXPECT_FALSE(reference(step, 3) == reference(step, 4));
 }
 
+/// Capacity at which the plan's budget is `budget_bytes`: the pool's small slots come on top.
+std::int64_t capacity_for(const StorageMap& map, std::int64_t budget_bytes) {
+  return budget_bytes + virtual_pool_rule(map, budget_bytes).fixed_bytes;
+}
+
+struct PolicyCase {
+  const char* name;
+  plan::Plan (*make)(const plan::Problem&);
+};
+const PolicyCase kSwapping[] = {
+    {"window", [](const plan::Problem& p) { return plan::plan_window(p); }},
+    {"lms", [](const plan::Problem& p) { return plan::plan_lms(p); }},
+};
+
+TEST(Executor, SwappingChangesNoBit) {
+  std::int64_t swapped_runs = 0;
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    const lower::Executable step =
+        toy_executable(plan::random_step(seed, {static_cast<int>(3 + seed % 9), 8192, true}));
+    const Outcome expected = reference(step, 3);
+    const lower::Executable* const all[] = {&step};
+    const StorageMap slots = map_slots(all);
+    const plan::Problem roomy = make_problem(step, slots, kPlenty);
+    const std::int64_t smallest = plan::smallest_bytes(roomy), in_memory = plan::keep_bytes(roomy);
+    for (const PolicyCase& policy : kSwapping) {
+      for (int part = 0; part < 4; ++part) {
+        const std::int64_t capacity = capacity_for(slots, smallest + (in_memory - smallest) * part / 4);
+        const plan::Problem problem = make_problem(step, slots, capacity);
+        plan::Plan plan;
+        try {
+          plan = policy.make(problem);
+        } catch (const UserError&) {
+          continue;
+        }
+        plan::prove(problem, plan);
+        StorageMap map = slots;
+        const plan::Plan* const plans[] = {&plan};
+        map_extents(map, plans);
+        VirtualPool pool(map.slot_bytes, capacity, true);
+        LazyTier tier(map.extent_bytes);
+        Executor executor(pool, map, &tier);
+        EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected)
+            << policy.name << " seed " << seed << " part " << part;
+        if (plan.summary.swapped_in_bytes > 0) ++swapped_runs;
+      }
+    }
+  }
+  EXPECT_GT(swapped_runs, 80);
+}
+
+TEST(Executor, MeasuredPeakIsThePlannedOne) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const lower::Executable step = toy_executable(plan::random_step(seed));
+    const lower::Executable* const all[] = {&step};
+    StorageMap map = map_slots(all);
+    const plan::Problem roomy = make_problem(step, map, kPlenty);
+    const std::int64_t capacity =
+        capacity_for(map, (plan::smallest_bytes(roomy) + plan::keep_bytes(roomy)) / 2);
+    const plan::Problem problem = make_problem(step, map, capacity);
+    plan::Plan plan = plan::plan_window(problem);
+    plan::prove(problem, plan);
+    const plan::Plan* const plans[] = {&plan};
+    map_extents(map, plans);
+    VirtualPool pool(map.slot_bytes, capacity, true);
+    LazyTier tier(map.extent_bytes);
+    Executor executor(pool, map, &tier);
+    fill_state(executor, step);
+    executor.run(step, plan, context(0));
+    const StepStats stats = executor.run(step, plan, context(1));
+    EXPECT_EQ(stats.peak_pool_bytes, plan.summary.peak_bytes + problem.fixed_bytes) << seed;
+  }
+}
+
+TEST(Executor, StateCanBeReadAndWrittenBetweenStepsWithinTheBudget) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const lower::Executable step = toy_executable(plan::random_step(seed));
+    const lower::Executable* const all[] = {&step};
+    StorageMap map = map_slots(all);
+    const plan::Problem roomy = make_problem(step, map, kPlenty);
+    const std::int64_t capacity = capacity_for(map, plan::smallest_bytes(roomy));
+    plan::Problem problem = make_problem(step, map, capacity);
+    const plan::Plan plan = plan::plan_window(problem);
+    const plan::Plan* const plans[] = {&plan};
+    map_extents(map, plans);
+    VirtualPool pool(map.slot_bytes, capacity, true);
+    LazyTier tier(map.extent_bytes);
+    Executor executor(pool, map, &tier);
+    fill_state(executor, step);
+    std::uint64_t digest = 0;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      executor.run(step, plan, context(i));
+      if (i == 1) executor.quiesce();
+      digest = state_digest(executor, step);
+    }
+    EXPECT_EQ(digest, reference(step, 3).state) << seed;
+    // Written anew, as a checkpoint is loaded, the state is that of the beginning.
+    fill_state(executor, step);
+    for (std::uint64_t i = 0; i < 3; ++i) executor.run(step, plan, context(i));
+    EXPECT_EQ(state_digest(executor, step), digest) << seed;
+  }
+}
+
+TEST(Executor, PlansCanBeChangedBetweenSteps) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const lower::Executable step = toy_executable(plan::random_step(seed));
+    const lower::Executable* const all[] = {&step};
+    StorageMap map = map_slots(all);
+    const plan::Problem roomy = make_problem(step, map, kPlenty);
+    const std::int64_t smallest = plan::smallest_bytes(roomy), in_memory = plan::keep_bytes(roomy);
+    std::vector<plan::Plan> plans;
+    for (const std::int64_t budget : {in_memory, smallest, (smallest + in_memory) / 2}) {
+      plans.push_back(plan::plan_window(make_problem(step, map, capacity_for(map, budget))));
+    }
+    const plan::Plan* const pointers[] = {&plans[0], &plans[1], &plans[2]};
+    map_extents(map, pointers);
+    const std::int64_t capacity = capacity_for(map, in_memory);
+    VirtualPool pool(map.slot_bytes, capacity, true);
+    LazyTier tier(map.extent_bytes);
+    Executor executor(pool, map, &tier);
+    fill_state(executor, step);
+    for (std::uint64_t i = 0; i < 5; ++i) executor.run(step, plans[i % 3], context(i));
+    EXPECT_EQ(state_digest(executor, step), reference(step, 5).state) << seed;
+  }
+}
+
+TEST(Executor, TierErrorsSurfaceAndNothingHangs) {
+  const lower::Executable step = toy_executable(plan::random_step(4));
+  const lower::Executable* const all[] = {&step};
+  StorageMap map = map_slots(all);
+  const plan::Problem roomy = make_problem(step, map, kPlenty);
+  const std::int64_t capacity = capacity_for(map, plan::smallest_bytes(roomy));
+  const plan::Plan plan = plan::plan_window(make_problem(step, map, capacity));
+  const plan::Plan* const plans[] = {&plan};
+  map_extents(map, plans);
+  int failed = 0;
+  for (std::int64_t fail_at = 0; fail_at < 60; ++fail_at) {
+    VirtualPool pool(map.slot_bytes, capacity, true);
+    LazyTier tier(map.extent_bytes, fail_at);
+    Executor executor(pool, map, &tier);
+    try {
+      fill_state(executor, step);
+      executor.run(step, plan, context(0));
+      executor.run(step, plan, context(1));
+    } catch (const RunError& error) {
+      EXPECT_STREQ(error.what(), "the disk is on fire");
+      ++failed;
+    }
+  }
+  EXPECT_GT(failed, 20);
+}
+
 }  // namespace
 }  // namespace penstock::run
