@@ -1,5 +1,7 @@
 #include "kernels/op_cases.h"
 
+#include <ostream>
+
 namespace penstock::testing {
 namespace {
 
@@ -362,6 +364,10 @@ Cases make_cases() {
 }
 
 }  // namespace
+
+void PrintTo(const OpCase& op_case, std::ostream* out) {
+  *out << op_case.name;
+}
 
 const std::vector<OpCase>& op_cases() {
   static const std::vector<OpCase> cases = make_cases();

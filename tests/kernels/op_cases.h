@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct OpCase {
   std::vector<ir::Shape> outputs = {};  ///< only where the inputs do not decide them: data, reshape, split
   bool finite_differences = true;       ///< off where it would take long or meet a kink
 };
+
+/// GoogleTest prints a case by its name.
+void PrintTo(const OpCase& op_case, std::ostream* out);
 
 /// Every forward op with odd sizes, groups, strides, dilation, one-sided padding, one to three spatial
 /// extents. The backward ops come with them: see make_case_graph().
