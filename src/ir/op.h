@@ -14,11 +14,11 @@ namespace penstock::ir {
 enum class OpKind : std::uint8_t {
   data,  ///< [] -> images, labels(s32): copies the next batch into the step
 
-  conv,                   ///< x[N,C,...], w[O,C/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
-  conv_backward_data,     ///< dy, w -> dx                                                  ConvAttrs
-  conv_backward_weights,  ///< x, dy -> dw, (db)                                            ConvAttrs
-  conv_transpose,         ///< x[N,C,...], w[C,O/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
-  conv_transpose_backward_data,     ///< dy, w -> dx                                        ConvAttrs
+  conv,                          ///< x[N,C,...], w[O,C/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
+  conv_backward_data,            ///< dy, w -> dx                                                  ConvAttrs
+  conv_backward_weights,         ///< x, dy -> dw, (db)                                            ConvAttrs
+  conv_transpose,                ///< x[N,C,...], w[C,O/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
+  conv_transpose_backward_data,  ///< dy, w -> dx                                        ConvAttrs
   conv_transpose_backward_weights,  ///< x, dy -> dw, (db)                                  ConvAttrs
   linear,                   ///< x[...,K], w[M,K], (b[M]) -> y[...,M]                       LinearAttrs
   linear_backward_data,     ///< dy, w -> dx                                                LinearAttrs
@@ -31,37 +31,38 @@ enum class OpKind : std::uint8_t {
   batch_norm,             ///< x, gamma, beta, mean, variance, (z) -> y, (mask(u8))         NormAttrs
                           ///< z if attrs.add: y = norm(x) + z; mask if attrs.relu and attrs.mask: which y > 0
   batch_norm_backward,    ///< x, dy, gamma, mean, variance, (mask) -> dx, dgamma, dbeta, (dz)  NormAttrs
-  statistics_update,      ///< running_mean, running_var, mean, variance -> running_mean', running_var'  StatisticsAttrs
+  statistics_update,      ///< running_mean, running_var, mean, variance -> running_mean', running_var'
+                          ///< StatisticsAttrs
   layer_norm,             ///< x[...,D], gamma[D], beta[D] -> y, mean[rows], variance[rows] NormAttrs
   layer_norm_backward,    ///< x, dy, gamma, mean, variance -> dx, dgamma, dbeta            NormAttrs
 
   activation,           ///< x -> y                                                         ActivationAttrs
   activation_backward,  ///< saved, dy -> dx; saved is x for gelu and y for the others      ActivationAttrs
-  max_pool,             ///< x -> y, indices(workspace; its dtype and size are the kernel's) PoolAttrs
+  max_pool,             ///< x -> y, (indices: a workspace, its dtype and size are the kernel's) PoolAttrs
   max_pool_backward,    ///< dy, indices -> dx                                              PoolAttrs
   avg_pool,             ///< x -> y                                                         PoolAttrs
   avg_pool_backward,    ///< dy -> dx                                                       PoolAttrs
-  global_avg_pool,           ///< x[N,C,...] -> y[N,C,1...]                                 NoAttrs
+  global_avg_pool,      ///< x[N,C,...] -> y[N,C,1...]                                 NoAttrs
   global_avg_pool_backward,  ///< dy -> dx                                                  NoAttrs
-  lrn,                  ///< x -> y: across channels, PyTorch's rule                        LrnAttrs
-  lrn_backward,         ///< x, dy -> dx                                                    LrnAttrs
-  dropout,              ///< x -> y; the mask is drawn from (seed, step, key, element) in both directions  DropoutAttrs
-  dropout_backward,     ///< dy -> dx                                                       DropoutAttrs
+  lrn,                       ///< x -> y: across channels, PyTorch's rule                        LrnAttrs
+  lrn_backward,              ///< x, dy -> dx                                                    LrnAttrs
+  dropout,  ///< x -> y; the mask is drawn from (seed, step, key, element) in both directions  DropoutAttrs
+  dropout_backward,  ///< dy -> dx                                                       DropoutAttrs
 
-  add,        ///< a, b -> y                                                                NoAttrs
-  multiply,   ///< a, b -> y                                                                NoAttrs
-  concat,     ///< x0, x1, ... -> y along axis                                              AxisAttrs
-  split,      ///< x -> y0, y1, ... along axis                                              AxisAttrs
-  pad,        ///< x -> y: begin/end elements added on each axis                            PadAttrs
-  crop,       ///< x -> y: begin/end elements taken away on each axis                       PadAttrs
+  add,                ///< a, b -> y                                                                NoAttrs
+  multiply,           ///< a, b -> y                                                                NoAttrs
+  concat,             ///< x0, x1, ... -> y along axis                                              AxisAttrs
+  split,              ///< x -> y0, y1, ... along axis                                              AxisAttrs
+  pad,                ///< x -> y: begin/end elements added on each axis                            PadAttrs
+  crop,               ///< x -> y: begin/end elements taken away on each axis                       PadAttrs
   upsample,           ///< x -> y: spatial extents times factor (align_corners = false)     UpsampleAttrs
   upsample_backward,  ///< dy -> dx                                                         UpsampleAttrs
-  reshape,    ///< x -> y of another shape, same elements in row-major order                NoAttrs
+  reshape,            ///< x -> y of another shape, same elements in row-major order                NoAttrs
   transpose,  ///< x -> y: y's axis i is x's axis order[i]                                  TransposeAttrs
-  softmax,           ///< x -> y along axis                                                 AxisAttrs
+  softmax,    ///< x -> y along axis                                                 AxisAttrs
   softmax_backward,  ///< y, dy -> dx                                                       AxisAttrs
 
-  cross_entropy,           ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  NoAttrs
+  cross_entropy,  ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  NoAttrs
   cross_entropy_backward,  ///< probabilities, labels -> dlogits (of the mean)              NoAttrs
   count_correct,           ///< logits[N,K,...], labels(s32) -> count(s32)[1]               NoAttrs
 
@@ -70,6 +71,8 @@ enum class OpKind : std::uint8_t {
 
   reorder,  ///< x -> y: same values in another layout                                      NoAttrs
 };
+
+inline constexpr int kOpKinds = static_cast<int>(OpKind::reorder) + 1;
 
 const char* op_name(OpKind kind);
 
@@ -104,7 +107,8 @@ struct NormAttrs {
   bool mask = false;  ///< training: the ReLU's mask is an output
   bool operator==(const NormAttrs&) const = default;
 };
-/// running = (1 - momentum) * running + momentum * batch; the variance with count / (count - 1), as PyTorch does.
+/// running = (1 - momentum) * running + momentum * batch; the variance with count / (count - 1), as PyTorch
+/// does.
 struct StatisticsAttrs {
   float momentum = 0.1F;
   std::int64_t count = 0;  ///< elements per channel
@@ -162,11 +166,12 @@ struct AdamAttrs {
   bool operator==(const AdamAttrs&) const = default;
 };
 
-using Attrs = std::variant<NoAttrs, ConvAttrs, LinearAttrs, MatmulAttrs, NormAttrs, StatisticsAttrs, ActivationAttrs,
-                           PoolAttrs, LrnAttrs, DropoutAttrs, AxisAttrs, PadAttrs, UpsampleAttrs, TransposeAttrs,
-                           SgdAttrs, AdamAttrs>;
+using Attrs = std::variant<NoAttrs, ConvAttrs, LinearAttrs, MatmulAttrs, NormAttrs, StatisticsAttrs,
+                           ActivationAttrs, PoolAttrs, LrnAttrs, DropoutAttrs, AxisAttrs, PadAttrs,
+                           UpsampleAttrs, TransposeAttrs, SgdAttrs, AdamAttrs>;
 
-/// "stride 2, padding 1, groups 32"; empty for NoAttrs. Equal attributes have equal texts: kernels are cached by it.
+/// "stride 2, padding 1, groups 32"; empty for NoAttrs. Equal attributes have equal texts: kernels are cached
+/// by it.
 std::string attrs_text(const Attrs& attrs);
 
 struct Op {
