@@ -4,9 +4,9 @@
 
 namespace penstock::kernels::native {
 
-/// A tensor [N, C, ...] as it lies in memory: images of channel blocks of positions of `block` channels. Plain order
-/// is block = 1; channels-last is one block of all channels. Channels beyond `channels` in the last block are padding
-/// and hold zeros. Every block is 1 or a multiple of 8.
+/// A tensor [N, C, ...] as it lies in memory: images of channel blocks of positions of `block` channels.
+/// Plain order is block = 1; channels-last is one block of all channels. Channels beyond `channels` in the
+/// last block are padding and hold zeros. Every block is 1 or a multiple of 8.
 struct ChannelView {
   std::int64_t images = 0;
   std::int64_t blocks = 0;

@@ -26,16 +26,18 @@ class ConvChoice {
     const MemoryDesc any_weights = any_desc(problem_.weights.plain);
     const MemoryDesc any_dst = any_desc(problem_.dst.plain);
     dnnl::primitive_desc best = problem_.describe(engine, any_src, any_weights, any_dst);
-    if (best.get(true) == nullptr || !has(problem_.src, problem_.src_of(best)) || !has(problem_.dst, problem_.dst_of(best))) {
+    if (best.get(true) == nullptr || !has(problem_.src, problem_.src_of(best)) ||
+        !has(problem_.dst, problem_.dst_of(best))) {
       // Reordering an activation costs more than a slightly worse implementation of the same kind.
       dnnl::primitive_desc fixed =
           problem_.describe(engine, given(problem_.src, any_src), any_weights, given(problem_.dst, any_dst));
       if (rank_of(fixed) >= rank_of(best)) best = fixed;
     }
     if (best.get(true) != nullptr && !has(problem_.weights, problem_.weights_of(best))) {
-      dnnl::primitive_desc fixed = problem_.describe(engine, problem_.src_of(best),
-                                                     given(problem_.weights, any_weights), problem_.dst_of(best));
-      if (fixed.get(true) != nullptr && std::string_view(fixed.impl_info_str()) == best.impl_info_str()) best = fixed;
+      dnnl::primitive_desc fixed = problem_.describe(
+          engine, problem_.src_of(best), given(problem_.weights, any_weights), problem_.dst_of(best));
+      if (fixed.get(true) != nullptr && std::string_view(fixed.impl_info_str()) == best.impl_info_str())
+        best = fixed;
     }
     require(best.get(true) != nullptr, "oneDNN has no implementation of a convolution");
     return best;
@@ -77,7 +79,8 @@ Selection select_conv(const Request& request) {
 Variants conv_variants(const Request& request) {
   const ConvProblem problem(request);
   const auto fixed = [&](const ConvTensor& tensor) {
-    return desc_of(tensor.output ? request.output(tensor.index).layout : *request.given[tensor.index], tensor.plain);
+    return desc_of(tensor.output ? request.output(tensor.index).layout : *request.given[tensor.index],
+                   tensor.plain);
   };
   dnnl::primitive_desc desc =
       problem.describe(*request.engine, fixed(problem.src), fixed(problem.weights), fixed(problem.dst));

@@ -97,46 +97,46 @@ dnnl::primitive_desc ConvProblem::describe(const Engine& engine, const MemoryDes
       attr.set_post_ops(ops);
     }
     if (transposed) {
-      return dnnl::deconvolution_forward::primitive_desc(cpu, prop_kind::forward_training,
-                                                         algorithm::deconvolution_direct, src_desc, weights_desc,
-                                                         bias_desc, dst_desc, stride, dilation, padding_begin,
-                                                         padding_end, attr, true);
+      return dnnl::deconvolution_forward::primitive_desc(
+          cpu, prop_kind::forward_training, algorithm::deconvolution_direct, src_desc, weights_desc,
+          bias_desc, dst_desc, stride, dilation, padding_begin, padding_end, attr, true);
     }
-    return dnnl::convolution_forward::primitive_desc(cpu, prop_kind::forward_training, algorithm::convolution_direct,
-                                                     src_desc, weights_desc, bias_desc, dst_desc, stride, dilation,
-                                                     padding_begin, padding_end, attr, true);
+    return dnnl::convolution_forward::primitive_desc(
+        cpu, prop_kind::forward_training, algorithm::convolution_direct, src_desc, weights_desc, bias_desc,
+        dst_desc, stride, dilation, padding_begin, padding_end, attr, true);
   }
   const MemoryDesc any_src = any_desc(src.plain);
   const MemoryDesc any_weights = any_desc(weights.plain);
   const MemoryDesc any_dst = any_desc(dst.plain);
   if (transposed) {
     const dnnl::deconvolution_forward::primitive_desc hint(
-        cpu, prop_kind::forward_training, algorithm::deconvolution_direct, any_src, any_weights, bias_desc, any_dst,
-        stride, dilation, padding_begin, padding_end);
+        cpu, prop_kind::forward_training, algorithm::deconvolution_direct, any_src, any_weights, bias_desc,
+        any_dst, stride, dilation, padding_begin, padding_end);
     if (direction == Direction::backward_data) {
       return dnnl::deconvolution_backward_data::primitive_desc(cpu, algorithm::deconvolution_direct, src_desc,
                                                                weights_desc, dst_desc, stride, dilation,
                                                                padding_begin, padding_end, hint, attr, true);
     }
-    return dnnl::deconvolution_backward_weights::primitive_desc(cpu, algorithm::deconvolution_direct, src_desc,
-                                                                weights_desc, bias_desc, dst_desc, stride, dilation,
-                                                                padding_begin, padding_end, hint, attr, true);
+    return dnnl::deconvolution_backward_weights::primitive_desc(
+        cpu, algorithm::deconvolution_direct, src_desc, weights_desc, bias_desc, dst_desc, stride, dilation,
+        padding_begin, padding_end, hint, attr, true);
   }
-  const dnnl::convolution_forward::primitive_desc hint(cpu, prop_kind::forward_training,
-                                                       algorithm::convolution_direct, any_src, any_weights, bias_desc,
-                                                       any_dst, stride, dilation, padding_begin, padding_end);
+  const dnnl::convolution_forward::primitive_desc hint(
+      cpu, prop_kind::forward_training, algorithm::convolution_direct, any_src, any_weights, bias_desc,
+      any_dst, stride, dilation, padding_begin, padding_end);
   if (direction == Direction::backward_data) {
     return dnnl::convolution_backward_data::primitive_desc(cpu, algorithm::convolution_direct, src_desc,
-                                                           weights_desc, dst_desc, stride, dilation, padding_begin,
-                                                           padding_end, hint, attr, true);
+                                                           weights_desc, dst_desc, stride, dilation,
+                                                           padding_begin, padding_end, hint, attr, true);
   }
-  return dnnl::convolution_backward_weights::primitive_desc(cpu, algorithm::convolution_direct, src_desc,
-                                                            weights_desc, bias_desc, dst_desc, stride, dilation,
-                                                            padding_begin, padding_end, hint, attr, true);
+  return dnnl::convolution_backward_weights::primitive_desc(
+      cpu, algorithm::convolution_direct, src_desc, weights_desc, bias_desc, dst_desc, stride, dilation,
+      padding_begin, padding_end, hint, attr, true);
 }
 
 MemoryDesc ConvProblem::src_of(const dnnl::primitive_desc& desc) const {
-  return desc.query_md(direction == Direction::backward_data ? dnnl::query::diff_src_md : dnnl::query::src_md);
+  return desc.query_md(direction == Direction::backward_data ? dnnl::query::diff_src_md
+                                                             : dnnl::query::src_md);
 }
 
 MemoryDesc ConvProblem::weights_of(const dnnl::primitive_desc& desc) const {
@@ -157,7 +157,8 @@ std::shared_ptr<const Kernel> ConvProblem::make_kernel(const std::shared_ptr<con
       {data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, src.output, src.index, src_of(desc)},
       {grads ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, weights.output, weights.index, weights_of(desc)},
       {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, dst.output, dst.index, dst_of(desc)}};
-  if (bias) bindings.push_back({grads ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, bias->output, bias->index, bias->plain});
+  if (bias)
+    bindings.push_back({grads ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, bias->output, bias->index, bias->plain});
   return std::make_shared<PrimitiveKernel>(engine, desc, dnnl::primitive(desc), bindings);
 }
 

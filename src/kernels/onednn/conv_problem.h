@@ -27,8 +27,8 @@ struct ConvProblem {
   Dims stride, dilation, padding_begin, padding_end;
 
   /// The library's first implementation for these layouts; empty if there is none.
-  dnnl::primitive_desc describe(const Engine& engine, const MemoryDesc& src_desc, const MemoryDesc& weights_desc,
-                                const MemoryDesc& dst_desc) const;
+  dnnl::primitive_desc describe(const Engine& engine, const MemoryDesc& src_desc,
+                                const MemoryDesc& weights_desc, const MemoryDesc& dst_desc) const;
 
   /// The layouts an implementation wants.
   MemoryDesc src_of(const dnnl::primitive_desc& desc) const;

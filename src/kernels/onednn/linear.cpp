@@ -14,14 +14,15 @@ MemoryDesc rows_desc(const ir::Shape& shape) {
 
 dnnl::inner_product_forward::primitive_desc forward_desc(const Engine& engine, const MemoryDesc& src,
                                                          const MemoryDesc& weights, const MemoryDesc& bias,
-                                                         const MemoryDesc& dst, const dnnl::primitive_attr& attr) {
+                                                         const MemoryDesc& dst,
+                                                         const dnnl::primitive_attr& attr) {
   return {engine.cpu, prop_kind::forward_training, src, weights, bias, dst, attr};
 }
 
 }  // namespace
 
-/// Weights stay in plain order: on the sizes that matter the blocked order is no faster, and rows of plain weights
-/// can be taken one by one.
+/// Weights stay in plain order: on the sizes that matter the blocked order is no faster, and rows of plain
+/// weights can be taken one by one.
 Selection select_linear(const Request& request) {
   Selection selection = request.plain_selection();
   const Engine& engine = *request.engine;
@@ -38,11 +39,11 @@ Selection select_linear(const Request& request) {
       attr.set_post_ops(ops);
     }
     const auto desc = forward_desc(engine, src, weights, bias, dst, attr);
-    std::vector<Binding> bindings{{DNNL_ARG_SRC, false, 0, src},
-                                  {DNNL_ARG_WEIGHTS, false, 1, weights},
-                                  {DNNL_ARG_DST, true, 0, dst}};
+    std::vector<Binding> bindings{
+        {DNNL_ARG_SRC, false, 0, src}, {DNNL_ARG_WEIGHTS, false, 1, weights}, {DNNL_ARG_DST, true, 0, dst}};
     if (has_bias) bindings.push_back({DNNL_ARG_BIAS, false, 2, bias});
-    selection.kernel = std::make_shared<PrimitiveKernel>(request.engine, desc, dnnl::primitive(desc), bindings);
+    selection.kernel =
+        std::make_shared<PrimitiveKernel>(request.engine, desc, dnnl::primitive(desc), bindings);
     return selection;
   }
   if (request.op.kind == ir::OpKind::linear_backward_data) {
@@ -51,10 +52,11 @@ Selection select_linear(const Request& request) {
     const MemoryDesc src = rows_desc(request.output(0).shape);
     const auto hint = forward_desc(engine, src, weights, {}, dst, attr);
     const dnnl::inner_product_backward_data::primitive_desc desc(engine.cpu, src, weights, dst, hint, attr);
-    selection.kernel = std::make_shared<PrimitiveKernel>(request.engine, desc, dnnl::primitive(desc),
-                                                         std::vector<Binding>{{DNNL_ARG_DIFF_DST, false, 0, dst},
-                                                                              {DNNL_ARG_WEIGHTS, false, 1, weights},
-                                                                              {DNNL_ARG_DIFF_SRC, true, 0, src}});
+    selection.kernel =
+        std::make_shared<PrimitiveKernel>(request.engine, desc, dnnl::primitive(desc),
+                                          std::vector<Binding>{{DNNL_ARG_DIFF_DST, false, 0, dst},
+                                                               {DNNL_ARG_WEIGHTS, false, 1, weights},
+                                                               {DNNL_ARG_DIFF_SRC, true, 0, src}});
     return selection;
   }
   const MemoryDesc src = rows_desc(request.input(0).shape);
@@ -63,7 +65,8 @@ Selection select_linear(const Request& request) {
   const bool has_bias = request.op.outputs.size() > 1;
   const MemoryDesc bias = has_bias ? plain_desc(request.output_dims(1)) : MemoryDesc{};
   const auto hint = forward_desc(engine, src, weights, bias, dst, attr);
-  const dnnl::inner_product_backward_weights::primitive_desc desc(engine.cpu, src, weights, bias, dst, hint, attr);
+  const dnnl::inner_product_backward_weights::primitive_desc desc(engine.cpu, src, weights, bias, dst, hint,
+                                                                  attr);
   std::vector<Binding> bindings{{DNNL_ARG_SRC, false, 0, src},
                                 {DNNL_ARG_DIFF_DST, false, 1, dst},
                                 {DNNL_ARG_DIFF_WEIGHTS, true, 0, weights}};
@@ -97,7 +100,8 @@ Selection select_matmul(const Request& request) {
   Selection selection = request.plain_selection();
   selection.kernel = std::make_shared<PrimitiveKernel>(
       request.engine, desc, dnnl::primitive(desc),
-      std::vector<Binding>{{DNNL_ARG_SRC, false, 0, a}, {DNNL_ARG_WEIGHTS, false, 1, b}, {DNNL_ARG_DST, true, 0, y}});
+      std::vector<Binding>{
+          {DNNL_ARG_SRC, false, 0, a}, {DNNL_ARG_WEIGHTS, false, 1, b}, {DNNL_ARG_DST, true, 0, y}});
   return selection;
 }
 

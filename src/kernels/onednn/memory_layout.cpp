@@ -34,7 +34,8 @@ std::vector<Factor> factors(const MemoryDesc& desc) {
   const Dims strides = desc.get_strides();
   for (std::size_t dim = 0; dim < outer.size(); ++dim) list.push_back({dim, outer[dim], strides[dim]});
   std::erase_if(list, [](const Factor& f) { return f.extent == 1; });
-  std::stable_sort(list.begin(), list.end(), [](const Factor& a, const Factor& b) { return a.stride > b.stride; });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Factor& a, const Factor& b) { return a.stride > b.stride; });
   std::vector<Factor> joined;
   for (const Factor& f : list) {
     if (!joined.empty() && joined.back().dim == f.dim && joined.back().stride == f.extent * f.stride) {

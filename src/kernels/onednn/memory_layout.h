@@ -22,9 +22,10 @@ MemoryDesc plain_desc(const Dims& dims);
 /// The same dimensions with the layout left to the library.
 MemoryDesc any_desc(const MemoryDesc& desc);
 
-/// The layout of a tensor that lies in memory as `memory` says. `plain` has the same logical dimensions and says
-/// which order is the tensor's row-major one (for transposed weights it is not that of the dimensions). Equal orders
-/// in memory have equal tags, whatever their descriptions: a channel block of eight channels is channels-last.
+/// The layout of a tensor that lies in memory as `memory` says. `plain` has the same logical dimensions and
+/// says which order is the tensor's row-major one (for transposed weights it is not that of the dimensions).
+/// Equal orders in memory have equal tags, whatever their descriptions: a channel block of eight channels is
+/// channels-last.
 ir::Layout make_layout(const MemoryDesc& memory, const MemoryDesc& plain);
 
 /// The layout of a pooling workspace.

@@ -16,14 +16,20 @@ struct PoolProblem {
         method(max                       ? algorithm::pooling_max
                : attrs.count_include_pad ? algorithm::pooling_avg_include_padding
                                          : algorithm::pooling_avg_exclude_padding),
+        keeps_indices(max && (request.op.kind == OpKind::max_pool_backward || request.op.outputs.size() > 1)),
         dilation(attrs.kernel.size(), 0) {}
 
   dnnl::pooling_forward::primitive_desc forward(const MemoryDesc& src, const MemoryDesc& dst) const {
-    return {engine.cpu,    dnnl::prop_kind::forward_training,
-            method,        src,
-            dst,           attrs.stride,
-            attrs.kernel,  dilation,
-            attrs.padding_begin, attrs.padding_end,
+    return {engine.cpu,
+            max && !keeps_indices ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training,
+            method,
+            src,
+            dst,
+            attrs.stride,
+            attrs.kernel,
+            dilation,
+            attrs.padding_begin,
+            attrs.padding_end,
             user_scratchpad()};
   }
   dnnl::pooling_backward::primitive_desc backward(const MemoryDesc& src, const MemoryDesc& dst) const {
@@ -44,6 +50,7 @@ struct PoolProblem {
   const ir::PoolAttrs& attrs;
   bool max;
   algorithm method;
+  bool keeps_indices;
   Dims dilation;
 };
 
@@ -57,7 +64,7 @@ Selection select_forward(const Request& request) {
   std::vector<Binding> bindings{{DNNL_ARG_SRC, false, 0, src}, {DNNL_ARG_DST, true, 0, dst}};
   selection.inputs[0] = request.given_or_plain(0);
   selection.outputs[0] = make_layout(dst, plain_dst);
-  if (problem.max) {
+  if (problem.keeps_indices) {
     const MemoryDesc workspace = desc.workspace_desc();
     bindings.push_back({DNNL_ARG_WORKSPACE, true, 1, workspace});
     selection.outputs[1] = make_workspace_layout(workspace, dst);

@@ -25,8 +25,8 @@ struct Binding {
   MemoryDesc desc;
 };
 
-/// Runs one oneDNN primitive made with a scratchpad of the user's. Owns the primitive and the memory objects whose
-/// addresses run() sets; one thread at a time.
+/// Runs one oneDNN primitive made with a scratchpad of the user's. Owns the primitive and the memory objects
+/// whose addresses run() sets; one thread at a time.
 class PrimitiveKernel : public Kernel {
  public:
   /// `overwrites`: pairs (output, input) that may share memory.

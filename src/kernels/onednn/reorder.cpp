@@ -14,8 +14,9 @@ std::shared_ptr<const Kernel> copy_kernel(const std::shared_ptr<const Engine>& e
 
 }  // namespace
 
-std::shared_ptr<const Kernel> make_reorder(const std::shared_ptr<const Engine>& engine, const ir::Tensor& tensor,
-                                           const ir::Layout& from, const ir::Layout& to) {
+std::shared_ptr<const Kernel> make_reorder(const std::shared_ptr<const Engine>& engine,
+                                           const ir::Tensor& tensor, const ir::Layout& from,
+                                           const ir::Layout& to) {
   require(tensor.dtype == ir::DType::f32, "only float32 tensors have layouts to choose from");
   MemoryDesc plain = plain_desc(tensor.shape.dims());
   if (!from.is_plain()) plain = descriptor_of(from).plain;

@@ -50,6 +50,9 @@ Selection select_layer_norm(const Request& request);
 Selection select_activation(const Request& request);
 Selection select_pool(const Request& request);
 Selection select_global_avg_pool(const Request& request);
+/// The layout that global_avg_pool_backward's gradient takes: the one the pooled tensor had in forward, which
+/// the op itself does not name.
+ir::Layout pooled_layout(const Request& request);
 Selection select_lrn(const Request& request);
 Selection select_dropout(const Request& request);
 
@@ -64,7 +67,8 @@ Selection select_softmax(const Request& request);
 Selection select_loss(const Request& request);
 Selection select_update(const Request& request);
 
-std::shared_ptr<const Kernel> make_reorder(const std::shared_ptr<const Engine>& engine, const ir::Tensor& tensor,
-                                           const ir::Layout& from, const ir::Layout& to);
+std::shared_ptr<const Kernel> make_reorder(const std::shared_ptr<const Engine>& engine,
+                                           const ir::Tensor& tensor, const ir::Layout& from,
+                                           const ir::Layout& to);
 
 }  // namespace penstock::kernels::onednn

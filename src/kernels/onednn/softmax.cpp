@@ -17,13 +17,14 @@ Selection select_softmax(const Request& request) {
         std::vector<Binding>{{DNNL_ARG_SRC, false, 0, data}, {DNNL_ARG_DST, true, 0, data}}, Pairs{{0, 0}});
     return selection;
   }
-  const dnnl::softmax_backward::primitive_desc backward(cpu, dnnl::algorithm::softmax_accurate, data, data, data,
-                                                        axis, forward, user_scratchpad());
-  selection.kernel = std::make_shared<PrimitiveKernel>(request.engine, backward, dnnl::primitive(backward),
-                                                       std::vector<Binding>{{DNNL_ARG_DST, false, 0, data},
-                                                                            {DNNL_ARG_DIFF_DST, false, 1, data},
-                                                                            {DNNL_ARG_DIFF_SRC, true, 0, data}},
-                                                       Pairs{{0, 1}});
+  const dnnl::softmax_backward::primitive_desc backward(cpu, dnnl::algorithm::softmax_accurate, data, data,
+                                                        data, axis, forward, user_scratchpad());
+  selection.kernel =
+      std::make_shared<PrimitiveKernel>(request.engine, backward, dnnl::primitive(backward),
+                                        std::vector<Binding>{{DNNL_ARG_DST, false, 0, data},
+                                                             {DNNL_ARG_DIFF_DST, false, 1, data},
+                                                             {DNNL_ARG_DIFF_SRC, true, 0, data}},
+                                        Pairs{{0, 1}});
   return selection;
 }
 

@@ -19,13 +19,15 @@ Selection select_upsample(const Request& request) {
         std::vector<Binding>{{DNNL_ARG_SRC, false, 0, given}, {DNNL_ARG_DST, true, 0, desc.dst_desc()}});
     return selection;
   }
-  const dnnl::resampling_forward::primitive_desc hint(cpu, dnnl::prop_kind::forward_training, method, any_desc(plain),
-                                                      given);
-  const dnnl::resampling_backward::primitive_desc desc(cpu, method, any_desc(plain), given, hint, user_scratchpad());
+  const dnnl::resampling_forward::primitive_desc hint(cpu, dnnl::prop_kind::forward_training, method,
+                                                      any_desc(plain), given);
+  const dnnl::resampling_backward::primitive_desc desc(cpu, method, any_desc(plain), given, hint,
+                                                       user_scratchpad());
   selection.outputs[0] = make_layout(desc.diff_src_desc(), plain);
   selection.kernel = std::make_shared<PrimitiveKernel>(
       request.engine, desc, dnnl::primitive(desc),
-      std::vector<Binding>{{DNNL_ARG_DIFF_DST, false, 0, given}, {DNNL_ARG_DIFF_SRC, true, 0, desc.diff_src_desc()}});
+      std::vector<Binding>{{DNNL_ARG_DIFF_DST, false, 0, given},
+                           {DNNL_ARG_DIFF_SRC, true, 0, desc.diff_src_desc()}});
   return selection;
 }
 

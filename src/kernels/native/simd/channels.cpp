@@ -33,7 +33,8 @@ void add_bias(const ChannelView& view, const float* x, const float* bias, float*
       for_each_run(view, row, [&](const Run& run) {
         const F8 shift = lanes_of(view, run, bias);
         std::int64_t at = run.offset;
-        for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) store(to + at, load(from + at) + shift);
+        for (std::int64_t i = 0; i < run.count; ++i, at += run.stride)
+          store(to + at, load(from + at) + shift);
         if (run.tail > 0) store_part(to + at, load_part(from + at, run.tail) + shift, run.tail);
       });
     }
@@ -67,24 +68,23 @@ void global_average(const ChannelView& view, const float* x, float* y) {
     for (std::int64_t row = share.begin; row < share.end; ++row) {
       const float* values = x + row * view.row_elements();
       float* out = y + row / view.blocks * view.channels;
-      for_each_run(view, row,
-                   [&](const Run& run) {
-                     F8 sum{};
-                     std::int64_t at = run.offset;
-                     for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) sum += load(values + at);
-                     if (run.tail > 0) sum += load_part(values + at, run.tail);
-                     if (view.block == 1) {
-                       float total = 0;
-                       for (int i = 0; i < kLanes; ++i) total += sum[i];
-                       out[run.channel] = total / count;
-                       return;
-                     }
-                     // Channels-last goes in tiles: later tiles add to what the first wrote.
-                     for (std::int64_t i = 0; i < kLanes && run.channel + i < view.channels; ++i) {
-                       const float before = run.offset < view.block ? 0 : out[run.channel + i];
-                       out[run.channel + i] = before + sum[i] / count;
-                     }
-                   });
+      for_each_run(view, row, [&](const Run& run) {
+        F8 sum{};
+        std::int64_t at = run.offset;
+        for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) sum += load(values + at);
+        if (run.tail > 0) sum += load_part(values + at, run.tail);
+        if (view.block == 1) {
+          float total = 0;
+          for (int i = 0; i < kLanes; ++i) total += sum[i];
+          out[run.channel] = total / count;
+          return;
+        }
+        // Channels-last goes in tiles: later tiles add to what the first wrote.
+        for (std::int64_t i = 0; i < kLanes && run.channel + i < view.channels; ++i) {
+          const float before = run.offset < view.block ? 0 : out[run.channel + i];
+          out[run.channel + i] = before + sum[i] / count;
+        }
+      });
     }
   }
 }

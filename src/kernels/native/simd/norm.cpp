@@ -7,8 +7,8 @@ namespace {
   return lanes == kLanes ? load(p) : load_part(p, lanes);
 }
 
-/// Adds up the rows' partial sums of channel `c`, image after image, so that the order is the same for any number of
-/// threads.
+/// Adds up the rows' partial sums of channel `c`, image after image, so that the order is the same for any
+/// number of threads.
 void sum_images(const ChannelView& view, const double* partial, std::int64_t c, double& a, double& b) {
   a = 0;
   b = 0;
@@ -130,7 +130,8 @@ void norm_statistics(const ChannelView& view, const float* x, double* partial, f
 #pragma omp parallel
   {
     const Share share = my_share(view.rows());
-    // Backwards: what the op before wrote last is still in the caches, and what is read last here the next op reads first.
+    // Backwards: what the op before wrote last is still in the caches, and what is read last here the next op
+    // reads first.
     for (std::int64_t row = share.end; row-- > share.begin;) {
       double* a = partial + row * 2 * view.block;
       double* b = a + view.block;
@@ -162,7 +163,8 @@ void norm_statistics(const ChannelView& view, const float* x, double* partial, f
 void norm_forward(const NormForward& norm) {
   const ChannelView& view = norm.view;
   const bool fresh = norm.y != norm.x && norm.y != norm.z;
-  const bool streaming = fresh && view.row_elements() % kLanes == 0 && worth_streaming(norm.y, view.elements());
+  const bool streaming =
+      fresh && view.row_elements() % kLanes == 0 && worth_streaming(norm.y, view.elements());
   const ForwardRow forward = streaming ? choose_forward_row<true>(norm) : choose_forward_row<false>(norm);
 #pragma omp parallel
   {
@@ -189,7 +191,8 @@ void norm_backward(const NormBackward& norm) {
       double b = 0;
       sum_images(view, norm.partial, c, a, b);
       norm.dbeta[c] = static_cast<float>(a);
-      norm.dgamma[c] = static_cast<float>(b / std::sqrt(static_cast<double>(norm.variance[c]) + norm.epsilon));
+      norm.dgamma[c] =
+          static_cast<float>(b / std::sqrt(static_cast<double>(norm.variance[c]) + norm.epsilon));
     }
 #pragma omp barrier
     for (std::int64_t row = share.begin; row < share.end; ++row) gradient(norm, row);

@@ -5,9 +5,9 @@
 
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 
-/// A part of a row whose vectors all belong to the same channels: `count` vectors `stride` elements apart from
-/// `offset` on (within the row), then `tail` elements more. In plain order a vector holds eight positions of one
-/// channel, otherwise eight channels of one position.
+/// A part of a row whose vectors all belong to the same channels: `count` vectors `stride` elements apart
+/// from `offset` on (within the row), then `tail` elements more. In plain order a vector holds eight
+/// positions of one channel, otherwise eight channels of one position.
 struct Run {
   std::int64_t offset = 0;
   std::int64_t stride = 0;
@@ -19,7 +19,8 @@ struct Run {
 
 /// Calls f(run) for the runs that make up a row.
 template <typename F>
-[[gnu::always_inline]] static inline void for_each_run(const ChannelView& view, std::int64_t row, const F& f) {
+[[gnu::always_inline]] static inline void for_each_run(const ChannelView& view, std::int64_t row,
+                                                       const F& f) {
   const std::int64_t first = row % view.blocks * view.block;
   if (view.block == 1) {
     f(Run{0, kLanes, view.positions / kLanes, view.positions % kLanes, first, 0});
@@ -36,7 +37,8 @@ template <typename F>
 }
 
 /// A per-channel value for the lanes of a run: zero for channels that are padding.
-[[gnu::always_inline]] static inline F8 lanes_of(const ChannelView& view, const Run& run, const float* values) {
+[[gnu::always_inline]] static inline F8 lanes_of(const ChannelView& view, const Run& run,
+                                                 const float* values) {
   if (view.block == 1) return broadcast(values[run.channel]);
   const std::int64_t left = view.channels - run.channel;
   if (left >= kLanes) return load(values + run.channel);
@@ -56,10 +58,11 @@ struct Sums {
 };
 inline constexpr std::int64_t kStretch = 512;
 
-/// Adds the run's terms to partial sums `a` and `b` (`block` long each). term(offset, lanes) gives a vector's Sums.
+/// Adds the run's terms to partial sums `a` and `b` (`block` long each). term(offset, lanes) gives a vector's
+/// Sums.
 template <typename Term>
-[[gnu::always_inline]] static inline void add_terms(const ChannelView& view, const Run& run, double* a, double* b,
-                                                    const Term& term) {
+[[gnu::always_inline]] static inline void add_terms(const ChannelView& view, const Run& run, double* a,
+                                                    double* b, const Term& term) {
   const auto flush = [&](const Sums& sums) {
     for (std::int64_t i = 0; i < kLanes; ++i) {
       const std::int64_t at = view.block == 1 ? 0 : run.lane + i;

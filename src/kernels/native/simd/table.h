@@ -32,8 +32,8 @@ struct NormBackward {
   float* dx = nullptr;
   float* dgamma = nullptr;
   float* dbeta = nullptr;
-  float* dz = nullptr;         ///< null: nothing was added
-  double* partial = nullptr;   ///< scratch, 2 * rows * block
+  float* dz = nullptr;        ///< null: nothing was added
+  double* partial = nullptr;  ///< scratch, 2 * rows * block
   float epsilon = 0;
 };
 
@@ -58,18 +58,19 @@ struct AdamStep {
   float* m_out = nullptr;
   float* v_out = nullptr;
   float beta1 = 0, beta2 = 0, epsilon = 0;
-  float weight_decay = 0;       ///< added to the gradient
-  float keep = 1;               ///< AdamW: what the weights are multiplied by first
-  float step_size = 0;          ///< learning rate / (1 - beta1^t)
-  float correction2_root = 1;   ///< sqrt(1 - beta2^t)
+  float weight_decay = 0;      ///< added to the gradient
+  float keep = 1;              ///< AdamW: what the weights are multiplied by first
+  float step_size = 0;         ///< learning rate / (1 - beta1^t)
+  float correction2_root = 1;  ///< sqrt(1 - beta2^t)
 };
 
-/// The loops worth the processor's widest vectors. The same sources are compiled once for the baseline and once for
-/// AVX2 with FMA; simd() says which the processor can run. All are parallel over the caller's OpenMP threads, each
-/// writes every element by itself, and sums do not depend on the number of threads.
+/// The loops worth the processor's widest vectors. The same sources are compiled once for the baseline and
+/// once for AVX2 with FMA; simd() says which the processor can run. All are parallel over the caller's OpenMP
+/// threads, each writes every element by itself, and sums do not depend on the number of threads.
 struct SimdTable {
   /// `partial`: scratch, 2 * rows * block.
-  void (*norm_statistics)(const ChannelView& view, const float* x, double* partial, float* mean, float* variance);
+  void (*norm_statistics)(const ChannelView& view, const float* x, double* partial, float* mean,
+                          float* variance);
   void (*norm_forward)(const NormForward& norm);
   void (*norm_backward)(const NormBackward& norm);
   void (*add_bias)(const ChannelView& view, const float* x, const float* bias, float* y);

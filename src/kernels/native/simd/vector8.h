@@ -9,8 +9,8 @@
 
 #include "kernels/native/simd/loops.h"
 
-/// Eight floats at once: one register with AVX2, two with SSE2. Everything is inline and has internal names, so that
-/// no function compiled for AVX2 can be linked into the baseline.
+/// Eight floats at once: one register with AVX2, two with SSE2. Everything is inline and has internal names,
+/// so that no function compiled for AVX2 can be linked into the baseline.
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 
 using F8 = float __attribute__((vector_size(32)));
