@@ -11,14 +11,15 @@ namespace penstock::ir {
 
 /// Every op of a training step. Inputs -> outputs in brackets; (x) is present or absent, g = groups.
 /// N batch, C channels, "..." one to three spatial extents. All float32 unless said otherwise.
+// clang-format off
 enum class OpKind : std::uint8_t {
   data,  ///< [] -> images, labels(s32): copies the next batch into the step
 
-  conv,                          ///< x[N,C,...], w[O,C/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
-  conv_backward_data,            ///< dy, w -> dx                                                  ConvAttrs
-  conv_backward_weights,         ///< x, dy -> dw, (db)                                            ConvAttrs
-  conv_transpose,                ///< x[N,C,...], w[C,O/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
-  conv_transpose_backward_data,  ///< dy, w -> dx                                        ConvAttrs
+  conv,                   ///< x[N,C,...], w[O,C/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
+  conv_backward_data,     ///< dy, w -> dx                                                  ConvAttrs
+  conv_backward_weights,  ///< x, dy -> dw, (db)                                            ConvAttrs
+  conv_transpose,         ///< x[N,C,...], w[C,O/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
+  conv_transpose_backward_data,     ///< dy, w -> dx                                        ConvAttrs
   conv_transpose_backward_weights,  ///< x, dy -> dw, (db)                                  ConvAttrs
   linear,                   ///< x[...,K], w[M,K], (b[M]) -> y[...,M]                       LinearAttrs
   linear_backward_data,     ///< dy, w -> dx                                                LinearAttrs
@@ -31,8 +32,7 @@ enum class OpKind : std::uint8_t {
   batch_norm,             ///< x, gamma, beta, mean, variance, (z) -> y, (mask(u8))         NormAttrs
                           ///< z if attrs.add: y = norm(x) + z; mask if attrs.relu and attrs.mask: which y > 0
   batch_norm_backward,    ///< x, dy, gamma, mean, variance, (mask) -> dx, dgamma, dbeta, (dz)  NormAttrs
-  statistics_update,      ///< running_mean, running_var, mean, variance -> running_mean', running_var'
-                          ///< StatisticsAttrs
+  statistics_update,      ///< running_mean, running_var, mean, variance -> running_mean', running_var'  StatisticsAttrs
   layer_norm,             ///< x[...,D], gamma[D], beta[D] -> y, mean[rows], variance[rows] NormAttrs
   layer_norm_backward,    ///< x, dy, gamma, mean, variance -> dx, dgamma, dbeta            NormAttrs
 
@@ -42,27 +42,27 @@ enum class OpKind : std::uint8_t {
   max_pool_backward,    ///< dy, indices -> dx                                              PoolAttrs
   avg_pool,             ///< x -> y                                                         PoolAttrs
   avg_pool_backward,    ///< dy -> dx                                                       PoolAttrs
-  global_avg_pool,      ///< x[N,C,...] -> y[N,C,1...]                                 NoAttrs
+  global_avg_pool,           ///< x[N,C,...] -> y[N,C,1...]                                 NoAttrs
   global_avg_pool_backward,  ///< dy -> dx                                                  NoAttrs
-  lrn,                       ///< x -> y: across channels, PyTorch's rule                        LrnAttrs
-  lrn_backward,              ///< x, dy -> dx                                                    LrnAttrs
-  dropout,  ///< x -> y; the mask is drawn from (seed, step, key, element) in both directions  DropoutAttrs
-  dropout_backward,  ///< dy -> dx                                                       DropoutAttrs
+  lrn,                  ///< x -> y: across channels, PyTorch's rule                        LrnAttrs
+  lrn_backward,         ///< x, dy -> dx                                                    LrnAttrs
+  dropout,              ///< x -> y; the mask is drawn from (seed, step, key, element) in both directions  DropoutAttrs
+  dropout_backward,     ///< dy -> dx                                                       DropoutAttrs
 
-  add,                ///< a, b -> y                                                                NoAttrs
-  multiply,           ///< a, b -> y                                                                NoAttrs
-  concat,             ///< x0, x1, ... -> y along axis                                              AxisAttrs
-  split,              ///< x -> y0, y1, ... along axis                                              AxisAttrs
-  pad,                ///< x -> y: begin/end elements added on each axis                            PadAttrs
-  crop,               ///< x -> y: begin/end elements taken away on each axis                       PadAttrs
+  add,        ///< a, b -> y                                                                NoAttrs
+  multiply,   ///< a, b -> y                                                                NoAttrs
+  concat,     ///< x0, x1, ... -> y along axis                                              AxisAttrs
+  split,      ///< x -> y0, y1, ... along axis                                              AxisAttrs
+  pad,        ///< x -> y: begin/end elements added on each axis                            PadAttrs
+  crop,       ///< x -> y: begin/end elements taken away on each axis                       PadAttrs
   upsample,           ///< x -> y: spatial extents times factor (align_corners = false)     UpsampleAttrs
   upsample_backward,  ///< dy -> dx                                                         UpsampleAttrs
-  reshape,            ///< x -> y of another shape, same elements in row-major order                NoAttrs
+  reshape,    ///< x -> y of another shape, same elements in row-major order                NoAttrs
   transpose,  ///< x -> y: y's axis i is x's axis order[i]                                  TransposeAttrs
-  softmax,    ///< x -> y along axis                                                 AxisAttrs
+  softmax,           ///< x -> y along axis                                                 AxisAttrs
   softmax_backward,  ///< y, dy -> dx                                                       AxisAttrs
 
-  cross_entropy,  ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  NoAttrs
+  cross_entropy,           ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  NoAttrs
   cross_entropy_backward,  ///< probabilities, labels -> dlogits (of the mean)              NoAttrs
   count_correct,           ///< logits[N,K,...], labels(s32) -> count(s32)[1]               NoAttrs
 
@@ -71,6 +71,7 @@ enum class OpKind : std::uint8_t {
 
   reorder,  ///< x -> y: same values in another layout                                      NoAttrs
 };
+// clang-format on
 
 inline constexpr int kOpKinds = static_cast<int>(OpKind::reorder) + 1;
 
