@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "ir/infer.h"
+
 namespace penstock::models {
 
 namespace {
@@ -56,9 +58,18 @@ Value Builder::add_output(const std::string& name, ir::DType dtype, ir::Shape sh
   return graph_.add_tensor(name, dtype, std::move(shape), role);
 }
 
-Value Builder::make(ir::OpKind kind, const std::string& name, std::vector<Value> inputs, ir::Shape shape,
-                    ir::Attrs attrs) {
-  const Value y = add_output(name, ir::DType::f32, std::move(shape), ir::Role::activation);
+std::vector<ir::Shape> Builder::infer(ir::OpKind kind, const std::string& name,
+                                      const std::vector<Value>& inputs, const ir::Attrs& attrs) const {
+  std::vector<ir::Shape> shapes;
+  for (const Value input : inputs) shapes.push_back(shape(input));
+  ir::Inferred inferred = ir::infer_shapes(kind, attrs, shapes);
+  if (!inferred.problem.empty()) throw UserError(fmt::format("layer {}: {}", name, inferred.problem));
+  return std::move(inferred.shapes);
+}
+
+Value Builder::make(ir::OpKind kind, const std::string& name, std::vector<Value> inputs, ir::Attrs attrs) {
+  ir::Shape out = infer(kind, name, inputs, attrs)[0];
+  const Value y = add_output(name, ir::DType::f32, std::move(out), ir::Role::activation);
   graph_.add_op({kind, ir::Phase::forward, name, std::move(inputs), {y}, std::move(attrs)});
   return y;
 }
@@ -78,11 +89,11 @@ void Builder::init(const std::string& parameter, ir::Init init) {
 }
 
 Value Builder::relu(Value x, const std::string& name) {
-  return make(ir::OpKind::activation, layer_name(name, x, "relu"), {x}, shape(x), ir::ActivationAttrs{});
+  return make(ir::OpKind::activation, layer_name(name, x, "relu"), {x}, ir::ActivationAttrs{});
 }
 
 Value Builder::activation(Value x, const ir::ActivationAttrs& attrs, const std::string& name) {
-  return make(ir::OpKind::activation, layer_name(name, x, "activation"), {x}, shape(x), attrs);
+  return make(ir::OpKind::activation, layer_name(name, x, "activation"), {x}, attrs);
 }
 
 Value Builder::dropout(Value x, float probability, const std::string& name) {
@@ -90,49 +101,27 @@ Value Builder::dropout(Value x, float probability, const std::string& name) {
     throw UserError(fmt::format("dropout probability {} is not in [0, 1)", probability));
   }
   if (!training_ || probability == 0) return x;
-  return make(ir::OpKind::dropout, layer_name(name, x, "dropout"), {x}, shape(x),
+  return make(ir::OpKind::dropout, layer_name(name, x, "dropout"), {x},
               ir::DropoutAttrs{probability, dropouts_++});
 }
 
-Value Builder::elementwise(ir::OpKind kind, const char* verb, Value a, Value b, const std::string& name) {
-  const std::string layer = layer_name(name, a, verb);
-  if (shape(a) != shape(b)) {
-    throw UserError(fmt::format("layer {} needs two inputs of one shape, not {} and {}", layer,
-                                shape(a).to_string(), shape(b).to_string()));
-  }
-  return make(kind, layer, {a, b}, shape(a));
-}
-
 Value Builder::add(Value a, Value b, const std::string& name) {
-  return elementwise(ir::OpKind::add, "add", a, b, name);
+  return make(ir::OpKind::add, layer_name(name, a, "add"), {a, b});
 }
 
 Value Builder::multiply(Value a, Value b, const std::string& name) {
-  return elementwise(ir::OpKind::multiply, "multiply", a, b, name);
+  return make(ir::OpKind::multiply, layer_name(name, a, "multiply"), {a, b});
 }
 
 Value Builder::softmax(Value x, std::int64_t axis, const std::string& name) {
-  const std::string layer = layer_name(name, x, "softmax");
-  if (axis < 0 || axis >= static_cast<std::int64_t>(shape(x).rank())) {
-    throw UserError(fmt::format("layer {}: {} has no axis {}", layer, shape(x).to_string(), axis));
-  }
-  return make(ir::OpKind::softmax, layer, {x}, shape(x), ir::AxisAttrs{axis});
+  return make(ir::OpKind::softmax, layer_name(name, x, "softmax"), {x}, ir::AxisAttrs{axis});
 }
 
 ir::Graph Builder::finish(Value logits) {
-  const ir::Shape& scores = shape(logits);
-  std::vector<std::int64_t> expected = scores.dims();
-  if (expected.size() >= 2) expected.erase(expected.begin() + 1);
-  if (scores.rank() < 2 || shape(graph_.labels).dims() != expected) {
-    throw UserError(
-        fmt::format("network {}: logits {} do not fit labels {}; they must be [N, classes, ...] with one "
-                    "label for each place",
-                    graph_.name, scores.to_string(), shape(graph_.labels).to_string()));
-  }
+  const ir::Shape scores = infer(ir::OpKind::cross_entropy, "loss", {logits, graph_.labels}, {})[1];
   graph_.logits = logits;
   graph_.loss = add_output("loss", ir::DType::f32, {1}, ir::Role::result);
-  const Value probabilities =
-      add_output("probabilities", ir::DType::f32, shape(logits), ir::Role::activation);
+  const Value probabilities = add_output("probabilities", ir::DType::f32, scores, ir::Role::activation);
   graph_.add_op({ir::OpKind::cross_entropy,
                  ir::Phase::forward,
                  "loss",

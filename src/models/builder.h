@@ -100,16 +100,18 @@ class Builder {
   /// The name for a layer that reads `x`: `name` itself, or the input's with `suffix`; UserError if it is
   /// taken.
   std::string layer_name(const std::string& name, Value x, const char* suffix);
-  /// Appends an op with one output that is called like the op.
-  Value make(ir::OpKind kind, const std::string& name, std::vector<Value> inputs, ir::Shape shape,
-             ir::Attrs attrs = {});
+  /// Appends an op with one output that is called like the op; UserError if its inputs do not fit.
+  Value make(ir::OpKind kind, const std::string& name, std::vector<Value> inputs, ir::Attrs attrs = {});
+  std::vector<ir::Shape> infer(ir::OpKind kind, const std::string& name, const std::vector<Value>& inputs,
+                               const ir::Attrs& attrs) const;
   Value add_output(const std::string& name, ir::DType dtype, ir::Shape shape, ir::Role role);
   Value parameter(const std::string& name, ir::Shape shape, ir::Init init);
-  Value elementwise(ir::OpKind kind, const char* verb, Value a, Value b, const std::string& name);
+  /// The weight [first, second, kernel...] and the bias [channels] of a convolution.
+  std::vector<Value> conv_inputs(const std::string& layer, Value x, std::int64_t first, std::int64_t second,
+                                 const Extents& kernel, std::int64_t bias_channels);
   Value adaptive_axis(Value x, std::size_t axis, std::int64_t size, const std::string& name);
-  ir::PoolAttrs pool_attrs(const std::string& name, Value x, const PoolOptions& options) const;
-  Value padded(ir::OpKind kind, const char* verb, Value x, const ir::PadAttrs& attrs,
-               const std::string& name);
+  ir::PoolAttrs pool_attrs(const std::string& layer, const char* kind, Value x,
+                           const PoolOptions& options) const;
 
   ir::Graph graph_;
   bool training_;

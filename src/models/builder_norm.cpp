@@ -26,7 +26,7 @@ Value Builder::batch_norm(const std::string& name, Value x, float epsilon, float
   ir::NormAttrs attrs;
   attrs.epsilon = epsilon;
   if (!training_) {
-    return make(ir::OpKind::batch_norm, layer, {x, gamma, beta, running_mean, running_var}, in, attrs);
+    return make(ir::OpKind::batch_norm, layer, {x, gamma, beta, running_mean, running_var}, attrs);
   }
 
   const std::int64_t count = in.elements() / in[1];
@@ -44,7 +44,7 @@ Value Builder::batch_norm(const std::string& name, Value x, float epsilon, float
                  {x},
                  {mean, variance},
                  attrs});
-  const Value y = make(ir::OpKind::batch_norm, layer, {x, gamma, beta, mean, variance}, in, attrs);
+  const Value y = make(ir::OpKind::batch_norm, layer, {x, gamma, beta, mean, variance}, attrs);
   const Value next_mean = graph_.add_successor(running_mean, layer + ".running_mean'");
   const Value next_var = graph_.add_successor(running_var, layer + ".running_var'");
   graph_.add_op({ir::OpKind::statistics_update,
@@ -78,12 +78,7 @@ Value Builder::layer_norm(const std::string& name, Value x, float epsilon) {
 }
 
 Value Builder::lrn(Value x, const ir::LrnAttrs& attrs, const std::string& name) {
-  const std::string layer = layer_name(name, x, "lrn");
-  if (shape(x).rank() < 3 || attrs.size < 1) {
-    throw UserError(fmt::format("layer {} needs an input [N, C, ...] and a size of at least 1, not {} and {}",
-                                layer, shape(x).to_string(), attrs.size));
-  }
-  return make(ir::OpKind::lrn, layer, {x}, shape(x), attrs);
+  return make(ir::OpKind::lrn, layer_name(name, x, "lrn"), {x}, attrs);
 }
 
 }  // namespace penstock::models

@@ -35,49 +35,37 @@ Bins adaptive_bins(std::int64_t extent, std::int64_t size) {
 
 }  // namespace
 
-ir::PoolAttrs Builder::pool_attrs(const std::string& name, Value x, const PoolOptions& options) const {
+ir::PoolAttrs Builder::pool_attrs(const std::string& layer, const char* kind, Value x,
+                                  const PoolOptions& options) const {
   ir::PoolAttrs attrs;
-  attrs.kernel = spatial(name, "kernel", shape(x), options.kernel, 1);
-  attrs.stride = spatial(name, "stride", shape(x), options.stride, 1);
-  attrs.padding_begin = attrs.padding_end = spatial(name, "padding", shape(x), options.padding, 0);
+  attrs.kernel = spatial(layer, "kernel", shape(x), options.kernel, 1);
+  attrs.stride = spatial(layer, "stride", shape(x), options.stride, 1);
+  attrs.padding_begin = attrs.padding_end = spatial(layer, "padding", shape(x), options.padding, 0);
   attrs.count_include_pad = options.count_include_pad;
-  for (std::size_t i = 0; i < attrs.kernel.size(); ++i) {
-    if (attrs.padding_begin[i] * 2 > attrs.kernel[i]) {
-      throw UserError(fmt::format("layer {}: padding {} is more than half of the pooling window {}", name,
-                                  attrs.padding_begin[i], attrs.kernel[i]));
-    }
-  }
+  const Extents ones(attrs.kernel.size(), 1);
+  check_fits({layer, kind, attrs.kernel, attrs.stride, attrs.padding_begin, ones}, shape(x));
   return attrs;
 }
 
 Value Builder::max_pool(Value x, const PoolOptions& options, const std::string& name) {
   const std::string layer = layer_name(name, x, "max_pool");
-  ir::PoolAttrs attrs = pool_attrs(layer, x, options);
-  const Extents ones(attrs.kernel.size(), 1);
-  const Window window{layer, "max pool", attrs.kernel, attrs.stride, attrs.padding_begin, ones};
-  const ir::Shape out = with_extents(shape(x), shape(x)[1], windowed_extents(window, shape(x)));
-  const Value y = add_output(layer, ir::DType::f32, out, ir::Role::activation);
-  std::vector<Value> outputs{y};
+  ir::PoolAttrs attrs = pool_attrs(layer, "max pool", x, options);
+  const std::vector<ir::Shape> out = infer(ir::OpKind::max_pool, layer, {x}, attrs);
+  std::vector<Value> outputs{add_output(layer, ir::DType::f32, out[0], ir::Role::activation)};
   if (training_) {
-    outputs.push_back(add_output(layer + ".indices", ir::DType::s32, out, ir::Role::workspace));
+    outputs.push_back(add_output(layer + ".indices", ir::DType::s32, out[1], ir::Role::workspace));
   }
-  graph_.add_op({ir::OpKind::max_pool, ir::Phase::forward, layer, {x}, std::move(outputs), std::move(attrs)});
-  return y;
+  graph_.add_op({ir::OpKind::max_pool, ir::Phase::forward, layer, {x}, outputs, std::move(attrs)});
+  return outputs[0];
 }
 
 Value Builder::avg_pool(Value x, const PoolOptions& options, const std::string& name) {
   const std::string layer = layer_name(name, x, "avg_pool");
-  ir::PoolAttrs attrs = pool_attrs(layer, x, options);
-  const Extents ones(attrs.kernel.size(), 1);
-  const Window window{layer, "average pool", attrs.kernel, attrs.stride, attrs.padding_begin, ones};
-  const ir::Shape out = with_extents(shape(x), shape(x)[1], windowed_extents(window, shape(x)));
-  return make(ir::OpKind::avg_pool, layer, {x}, out, std::move(attrs));
+  return make(ir::OpKind::avg_pool, layer, {x}, pool_attrs(layer, "average pool", x, options));
 }
 
 Value Builder::global_avg_pool(Value x, const std::string& name) {
-  const std::string layer = layer_name(name, x, "global_avg_pool");
-  const Extents ones = spatial(layer, "size", shape(x), {1}, 1);
-  return make(ir::OpKind::global_avg_pool, layer, {x}, with_extents(shape(x), shape(x)[1], ones));
+  return make(ir::OpKind::global_avg_pool, layer_name(name, x, "global_avg_pool"), {x});
 }
 
 Value Builder::adaptive_avg_pool(Value x, std::int64_t size, const std::string& name) {
@@ -122,11 +110,8 @@ Value Builder::adaptive_axis(Value x, std::size_t axis, std::int64_t size, const
 
 Value Builder::upsample(Value x, const Extents& factor, bool bilinear, const std::string& name) {
   const std::string layer = layer_name(name, x, "upsample");
-  ir::UpsampleAttrs attrs{spatial(layer, "factor", shape(x), factor, 1), bilinear};
-  Extents extents = extents_of(shape(x));
-  for (std::size_t i = 0; i < extents.size(); ++i) extents[i] *= attrs.factor[i];
-  return make(ir::OpKind::upsample, layer, {x}, with_extents(shape(x), shape(x)[1], extents),
-              std::move(attrs));
+  return make(ir::OpKind::upsample, layer, {x},
+              ir::UpsampleAttrs{spatial(layer, "factor", shape(x), factor, 1), bilinear});
 }
 
 }  // namespace penstock::models

@@ -38,25 +38,15 @@ std::vector<std::int64_t> spatial(const std::string& layer, const char* what, co
   return given.size() == axes ? given : std::vector<std::int64_t>(axes, given[0]);
 }
 
-std::vector<std::int64_t> windowed_extents(const Window& window, const ir::Shape& x) {
-  std::vector<std::int64_t> extents;
+void check_fits(const Window& window, const ir::Shape& x) {
   for (std::size_t i = 0; i < window.kernel.size(); ++i) {
     const std::int64_t reach = window.dilation[i] * (window.kernel[i] - 1) + 1;
-    const std::int64_t padded = x[i + 2] + 2 * window.padding[i];
-    if (padded < reach) {
+    if (x[i + 2] + 2 * window.padding[i] < reach) {
       throw TooSmallError(fmt::format("layer {} ({} {}, stride {}, padding {}) would get {}", window.layer,
                                       window.kind, extents_text(window.kernel), brief(window.stride),
                                       brief(window.padding), extents_text(extents_of(x))));
     }
-    extents.push_back((padded - reach) / window.stride[i] + 1);
   }
-  return extents;
-}
-
-ir::Shape with_extents(const ir::Shape& x, std::int64_t channels, const std::vector<std::int64_t>& extents) {
-  std::vector<std::int64_t> dims{x[0], channels};
-  dims.insert(dims.end(), extents.begin(), extents.end());
-  return ir::Shape(std::move(dims));
 }
 
 std::string extents_text(const std::vector<std::int64_t>& extents) {

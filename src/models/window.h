@@ -16,15 +16,12 @@ std::vector<std::int64_t> spatial(const std::string& layer, const char* what, co
 /// A sliding window, one entry per spatial axis.
 struct Window {
   std::string layer;
-  const char* kind = "";  ///< "convolution", "max pool": for messages
+  const char* kind = "";  ///< "convolution", "max pool": for the message
   std::vector<std::int64_t> kernel, stride, padding, dilation;
 };
 
-/// The spatial extents of the output for input `x`; throws TooSmallError if the window does not fit.
-std::vector<std::int64_t> windowed_extents(const Window& window, const ir::Shape& x);
-
-/// `x` with another channel count and other spatial extents.
-ir::Shape with_extents(const ir::Shape& x, std::int64_t channels, const std::vector<std::int64_t>& extents);
+/// Throws TooSmallError if the window finds no place in `x`.
+void check_fits(const Window& window, const ir::Shape& x);
 
 /// "3x3" or "56x56x56".
 std::string extents_text(const std::vector<std::int64_t>& extents);

@@ -91,7 +91,9 @@ INSTANTIATE_TEST_SUITE_P(All, ModelTest,
 TEST(Models, EveryListedModelBuilds) {
   for (const ModelInfo& info : list_models()) {
     const std::string name = info.name == "resnet-N" ? "resnet-137" : info.name;
+    ir::verify(build_model(name, {.batch = 2}, false));
     const ir::Graph graph = build_model(name, {.batch = 2}, true);
+    ir::verify(graph);
     const ir::Shape& images = graph.tensor(graph.images).shape;
     EXPECT_EQ(images.rank(), info.volumetric ? 5U : 4U) << name;
     EXPECT_EQ(images[2], info.image_size) << name;
