@@ -16,14 +16,14 @@ struct ShowOptions {
 };
 
 void run_show(const ShowOptions& options) {
-  train::OptimizerOptions optimizer;
-  optimizer.kind = train::parse_optimizer(options.optimizer);
+  training::OptimizerOptions optimizer;
+  optimizer.kind = training::parse_optimizer(options.optimizer);
   optimizer.momentum = 0.9F;
   if (options.unlowered) {
-    fmt::print("{}", ir::print(train::training_graph(options.network, options.model, optimizer)));
+    fmt::print("{}", ir::print(training::training_graph(options.network, options.model, optimizer)));
     return;
   }
-  const train::Program program = train::make_program(options.network, options.model, &optimizer, false);
+  const training::Program program = training::make_program(options.network, options.model, &optimizer, false);
   fmt::print("{}", ir::print(program.training->graph));
 }
 

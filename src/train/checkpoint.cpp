@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "data/safetensors.h"
 
-namespace penstock::train {
+namespace penstock::training {
 namespace {
 
 constexpr const char* kFormat = "penstock-checkpoint-1";
@@ -190,4 +190,4 @@ void load_weights(const std::string& path, StateIo& state) {
   }
 }
 
-}  // namespace penstock::train
+}  // namespace penstock::training

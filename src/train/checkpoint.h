@@ -6,7 +6,7 @@
 #include "data/sampler.h"
 #include "train/state_io.h"
 
-namespace penstock::train {
+namespace penstock::training {
 
 /// What a checkpoint says beside the state's values.
 struct CheckpointInfo {
@@ -36,4 +36,4 @@ void save_weights(const std::string& path, StateIo& state);
 /// missing, not known, or of another shape; nothing is changed then.
 void load_weights(const std::string& path, StateIo& state);
 
-}  // namespace penstock::train
+}  // namespace penstock::training

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "memory/virtual_pool.h"
 
-namespace penstock::train {
+namespace penstock::training {
 namespace {
 
 TierOptions tier_options(const Options& options) {
@@ -58,4 +58,4 @@ std::int64_t Engine::swap_bytes() const {
   return std::accumulate(extents.begin(), extents.end(), std::int64_t{0});
 }
 
-}  // namespace penstock::train
+}  // namespace penstock::training

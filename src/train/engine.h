@@ -16,7 +16,7 @@
 #include "train/memory_plan.h"
 #include "train/program.h"
 
-namespace penstock::train {
+namespace penstock::training {
 
 /// A program with the memory to run it: the plans that fit the budget, the pool, the tier, the executor. The
 /// program must outlive it. One thread calls it.
@@ -48,4 +48,4 @@ class Engine {
   std::string tier_description_ = "none";
 };
 
-}  // namespace penstock::train
+}  // namespace penstock::training

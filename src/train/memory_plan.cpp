@@ -13,7 +13,7 @@
 #include "plan/checker.h"
 #include "plan/policies.h"
 
-namespace penstock::train {
+namespace penstock::training {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -156,4 +156,4 @@ MemoryPlan plan_memory(const Program& program, const Options& options, std::int6
   return result;
 }
 
-}  // namespace penstock::train
+}  // namespace penstock::training

@@ -11,7 +11,7 @@
 #include "run/storage_map.h"
 #include "train/program.h"
 
-namespace penstock::train {
+namespace penstock::training {
 
 /// What the process takes beside the pool, by tag: code and kernels, loader, buffers, a margin.
 using Overhead = std::map<std::string, std::int64_t>;
@@ -42,4 +42,4 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
                        const Overhead& overhead);
 
-}  // namespace penstock::train
+}  // namespace penstock::training

@@ -111,7 +111,7 @@ Network Network::custom(std::string name, std::int64_t channels, std::int64_t im
   return {std::move(name), channels, image_size, classes, std::move(define)};
 }
 
-namespace train {
+namespace training {
 
 models::ModelInfo network_info(const Network& network) {
   if (!network.define) return models::find_model(network.name);
@@ -138,5 +138,5 @@ ir::Graph build_network(const Network& network, const models::ModelOptions& opti
   return builder.finish(logits);
 }
 
-}  // namespace train
+}  // namespace training
 }  // namespace penstock

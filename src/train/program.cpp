@@ -3,7 +3,7 @@
 #include "autodiff/backward.h"
 #include "train/network.h"
 
-namespace penstock::train {
+namespace penstock::training {
 
 ir::Graph training_graph(const Network& network, const models::ModelOptions& options,
                          const OptimizerOptions& optimizer) {
@@ -33,4 +33,4 @@ Program make_program(const Network& network, const models::ModelOptions& options
   return program;
 }
 
-}  // namespace penstock::train
+}  // namespace penstock::training

@@ -8,7 +8,7 @@
 #include "penstock/penstock.h"
 #include "train/optimizer.h"
 
-namespace penstock::train {
+namespace penstock::training {
 
 /// A network ready to run: its training step, its evaluation, or both, over one numbering of storages and one
 /// layout of the state.
@@ -29,4 +29,4 @@ Program make_program(const Network& network, const models::ModelOptions& options
 ir::Graph training_graph(const Network& network, const models::ModelOptions& options,
                          const OptimizerOptions& optimizer);
 
-}  // namespace penstock::train
+}  // namespace penstock::training

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-namespace penstock::train {
+namespace penstock::training {
 namespace {
 
 template <typename Number>
@@ -70,4 +70,4 @@ double Schedule::at(std::int64_t step) const {
   return rate;
 }
 
-}  // namespace penstock::train
+}  // namespace penstock::training

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace penstock::train {
+namespace penstock::training {
 
 /// The learning rate as a pure function of the step.
 class Schedule {
@@ -24,4 +24,4 @@ class Schedule {
   std::int64_t warmup_ = 0;
 };
 
-}  // namespace penstock::train
+}  // namespace penstock::training

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/sha256.h"
 
-namespace penstock::train {
+namespace penstock::training {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
@@ -127,4 +127,4 @@ std::string StateIo::sha256() {
   return sha.finish();
 }
 
-}  // namespace penstock::train
+}  // namespace penstock::training

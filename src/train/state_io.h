@@ -9,7 +9,7 @@
 #include "run/executor.h"
 #include "train/program.h"
 
-namespace penstock::train {
+namespace penstock::training {
 
 /// One tensor of the state, as files and hashes see it: plain row-major float32 under its name.
 struct StateEntry {
@@ -52,4 +52,4 @@ class StateIo {
   std::unique_ptr<void, void (*)(void*)> scratch_;
 };
 
-}  // namespace penstock::train
+}  // namespace penstock::training

@@ -23,7 +23,7 @@
 #include "train/state_io.h"
 
 namespace penstock {
-namespace train {
+namespace training {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -78,9 +78,7 @@ class Run {
     optimizer_.momentum = static_cast<float>(options_.momentum);
     optimizer_.nesterov = options_.nesterov;
     optimizer_.weight_decay = static_cast<float>(options_.weight_decay);
-    if (options_.nesterov && options_.momentum <= 0) {
-      throw UserError("--nesterov needs a --momentum above 0");
-    }
+    check(optimizer_);
     if (!options_.save_file.empty()) check_writable(options_.save_file, "--save");
     if (options_.checkpoint_every > 0 && options_.checkpoint_dir.empty()) {
       throw UserError("--checkpoint-every needs --checkpoint DIR");
@@ -388,14 +386,14 @@ class Run {
 };
 
 }  // namespace
-}  // namespace train
+}  // namespace training
 
 Result train(const Network& network, const Options& options) {
-  return train::Run(network, options, true).go();
+  return training::Run(network, options, true).go();
 }
 
 Result evaluate(const Network& network, const Options& options) {
-  return train::Run(network, options, false).go();
+  return training::Run(network, options, false).go();
 }
 
 const char* version() {

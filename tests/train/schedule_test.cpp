@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace penstock::train {
+namespace penstock::training {
 namespace {
 
 TEST(Schedule, Constant) {
@@ -37,4 +37,4 @@ TEST(Schedule, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace penstock::train
+}  // namespace penstock::training
