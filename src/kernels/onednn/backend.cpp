@@ -104,6 +104,10 @@ class OnednnBackend : public Backend {
 
   Selection select(const ir::Graph& graph, const ir::Op& op,
                    std::span<const ir::Layout* const> given) override {
+    if (op.kind == OpKind::reorder) {
+      const ir::Layout from = given[0] != nullptr ? *given[0] : ir::Layout{};
+      return {reorder(graph.tensor(op.inputs[0]), from, {}), {from}, {ir::Layout{}}};
+    }
     const Request request{graph, op, given, engine_};
     std::string key = op_key(graph, op, given);
     if (op.kind == OpKind::global_avg_pool_backward) key += layout_key(pooled_layout(request));

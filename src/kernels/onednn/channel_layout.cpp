@@ -1,5 +1,7 @@
 #include "kernels/onednn/channel_layout.h"
 
+#include "base/error.h"
+
 namespace penstock::kernels::onednn {
 namespace {
 
@@ -52,6 +54,30 @@ std::optional<native::ChannelView> view_of(const ir::Shape& shape, const ir::Lay
   }
   view.blocks = padded[1] / view.block;
   return view;
+}
+
+MemoryDesc desc_like(const Dims& dims, const MemoryDesc& like) {
+  using Tag = dnnl::memory::format_tag;
+  const Dims blocks = like.get_inner_blks();
+  if (blocks.empty()) {
+    const Dims strides = like.get_strides();
+    if (strides[1] != 1 || dims[1] == 1) return plain_desc(dims);
+    Dims channels_last = dense_strides(dims, dims[1]);
+    channels_last[1] = 1;
+    return {dims, dnnl::memory::data_type::f32, channels_last};
+  }
+  require(blocks.size() == 1 && like.get_inner_idxs()[0] == 1 && (blocks[0] == 8 || blocks[0] == 16),
+          "a tensor of activations is in blocks of something else than channels");
+  const bool eight = blocks[0] == 8;
+  const Tag tag = dims.size() == 3   ? (eight ? Tag::aBc8b : Tag::aBc16b)
+                  : dims.size() == 4 ? (eight ? Tag::aBcd8b : Tag::aBcd16b)
+                                     : (eight ? Tag::aBcde8b : Tag::aBcde16b);
+  return {dims, dnnl::memory::data_type::f32, tag};
+}
+
+ir::Layout layout_like(const Dims& dims, const ir::Layout& like) {
+  if (like.is_plain()) return {};
+  return make_layout(desc_like(dims, descriptor_of(like).memory), plain_desc(dims));
 }
 
 ir::Layout common_layout(const Request& request, std::span<const std::size_t> which) {

@@ -6,15 +6,6 @@
 namespace penstock::kernels::onednn {
 namespace {
 
-/// [N, C, H, W] or [N, C, D, H, W] in blocks of 8 or 16 channels.
-ir::Layout blocked_layout(const ir::Shape& shape, std::int64_t block) {
-  const Dims dims = shape.dims();
-  using Tag = dnnl::memory::format_tag;
-  const Tag tag = block == 8 ? (shape.rank() == 4 ? Tag::aBcd8b : Tag::aBcde8b)
-                             : (shape.rank() == 4 ? Tag::aBcd16b : Tag::aBcde16b);
-  return make_layout(MemoryDesc(dims, dnnl::memory::data_type::f32, tag), plain_desc(dims));
-}
-
 /// The channel block in which a join of the parts along the channels is a mere sequence of whole blocks; 1 if
 /// none.
 std::int64_t shared_block(const ir::Layout& given, const ir::Shape& whole,
@@ -39,19 +30,19 @@ Selection select_concat(const Request& request) {
   for (const ir::TensorId id : part_ids) parts.push_back(&request.graph.tensor(id).shape);
 
   std::int64_t block = 1;
-  if (axis == 1 && (whole.rank() == 4 || whole.rank() == 5)) {
+  ir::Layout like;
+  if (axis == 1) {
     for (std::size_t i = 0; i < request.op.inputs.size() && block == 1; ++i) {
-      const ir::Shape& own = request.input(i).shape;
-      block = shared_block(request.given_or_plain(i), own, parts);
+      like = request.given_or_plain(i);
+      block = shared_block(like, request.input(i).shape, parts);
     }
   }
   Selection selection = request.plain_selection();
   if (block > 1) {
-    const auto layout = [&](const ir::Shape& shape) { return blocked_layout(shape, block); };
     for (std::size_t i = 0; i < selection.inputs.size(); ++i)
-      selection.inputs[i] = layout(request.input(i).shape);
+      selection.inputs[i] = layout_like(request.input_dims(i), like);
     for (std::size_t i = 0; i < selection.outputs.size(); ++i)
-      selection.outputs[i] = layout(request.output(i).shape);
+      selection.outputs[i] = layout_like(request.output_dims(i), like);
   }
   std::vector<std::int64_t> pieces;
   for (const ir::Shape* part : parts) pieces.push_back(part->elements(axis, part->rank()));
@@ -69,11 +60,10 @@ Selection select_pad(const Request& request) {
   native::Box box{outer.dims(), inner.dims(), attrs.begin};
   Selection selection = request.plain_selection();
   const auto view = view_of(request.input(0).shape, request.given_or_plain(0));
-  const bool blocked = view && (view->block == 8 || view->block == 16) && outer[1] == inner[1] &&
-                       outer[1] % view->block == 0 && (outer.rank() == 4 || outer.rank() == 5);
+  const bool blocked = view && view->block > 1 && outer[1] == inner[1] && outer[1] % view->block == 0;
   if (blocked) {
-    selection.inputs[0] = blocked_layout(request.input(0).shape, view->block);
-    selection.outputs[0] = blocked_layout(request.output(0).shape, view->block);
+    selection.inputs[0] = *request.given[0];
+    selection.outputs[0] = layout_like(request.output_dims(0), *request.given[0]);
     for (auto* extents : {&box.outer, &box.inner}) {
       (*extents)[1] /= view->block;
       extents->push_back(view->block);

@@ -81,6 +81,33 @@ ConvProblem::ConvProblem(const Request& request) {
       padding_end[i] = full - padding_begin[i] - dst_dims[i + 2];
     }
   }
+  if (direction == Direction::forward) return;
+  const MemoryDesc bias_desc = bias ? bias->plain : MemoryDesc{};
+  if (transposed) {
+    deconv_hint = {request.engine->cpu,
+                   dnnl::prop_kind::forward_training,
+                   dnnl::algorithm::deconvolution_direct,
+                   any_desc(src.plain),
+                   any_desc(weights.plain),
+                   bias_desc,
+                   any_desc(dst.plain),
+                   stride,
+                   dilation,
+                   padding_begin,
+                   padding_end};
+  } else {
+    conv_hint = {request.engine->cpu,
+                 dnnl::prop_kind::forward_training,
+                 dnnl::algorithm::convolution_direct,
+                 any_desc(src.plain),
+                 any_desc(weights.plain),
+                 bias_desc,
+                 any_desc(dst.plain),
+                 stride,
+                 dilation,
+                 padding_begin,
+                 padding_end};
+  }
 }
 
 dnnl::primitive_desc ConvProblem::describe(const Engine& engine, const MemoryDesc& src_desc,
@@ -105,33 +132,24 @@ dnnl::primitive_desc ConvProblem::describe(const Engine& engine, const MemoryDes
         cpu, prop_kind::forward_training, algorithm::convolution_direct, src_desc, weights_desc, bias_desc,
         dst_desc, stride, dilation, padding_begin, padding_end, attr, true);
   }
-  const MemoryDesc any_src = any_desc(src.plain);
-  const MemoryDesc any_weights = any_desc(weights.plain);
-  const MemoryDesc any_dst = any_desc(dst.plain);
+  if (transposed && direction == Direction::backward_data) {
+    return dnnl::deconvolution_backward_data::primitive_desc(
+        cpu, algorithm::deconvolution_direct, src_desc, weights_desc, dst_desc, stride, dilation,
+        padding_begin, padding_end, deconv_hint, attr, true);
+  }
   if (transposed) {
-    const dnnl::deconvolution_forward::primitive_desc hint(
-        cpu, prop_kind::forward_training, algorithm::deconvolution_direct, any_src, any_weights, bias_desc,
-        any_dst, stride, dilation, padding_begin, padding_end);
-    if (direction == Direction::backward_data) {
-      return dnnl::deconvolution_backward_data::primitive_desc(cpu, algorithm::deconvolution_direct, src_desc,
-                                                               weights_desc, dst_desc, stride, dilation,
-                                                               padding_begin, padding_end, hint, attr, true);
-    }
     return dnnl::deconvolution_backward_weights::primitive_desc(
         cpu, algorithm::deconvolution_direct, src_desc, weights_desc, bias_desc, dst_desc, stride, dilation,
-        padding_begin, padding_end, hint, attr, true);
+        padding_begin, padding_end, deconv_hint, attr, true);
   }
-  const dnnl::convolution_forward::primitive_desc hint(
-      cpu, prop_kind::forward_training, algorithm::convolution_direct, any_src, any_weights, bias_desc,
-      any_dst, stride, dilation, padding_begin, padding_end);
   if (direction == Direction::backward_data) {
     return dnnl::convolution_backward_data::primitive_desc(cpu, algorithm::convolution_direct, src_desc,
                                                            weights_desc, dst_desc, stride, dilation,
-                                                           padding_begin, padding_end, hint, attr, true);
+                                                           padding_begin, padding_end, conv_hint, attr, true);
   }
   return dnnl::convolution_backward_weights::primitive_desc(
       cpu, algorithm::convolution_direct, src_desc, weights_desc, bias_desc, dst_desc, stride, dilation,
-      padding_begin, padding_end, hint, attr, true);
+      padding_begin, padding_end, conv_hint, attr, true);
 }
 
 MemoryDesc ConvProblem::src_of(const dnnl::primitive_desc& desc) const {

@@ -25,6 +25,10 @@ struct ConvProblem {
   ConvTensor src, weights, dst;
   std::optional<ConvTensor> bias;
   Dims stride, dilation, padding_begin, padding_end;
+  // The forward direction, which the library asks for to describe the others and looks at as long as it
+  // walks their implementations.
+  dnnl::convolution_forward::primitive_desc conv_hint;
+  dnnl::deconvolution_forward::primitive_desc deconv_hint;
 
   /// The library's first implementation for these layouts; empty if there is none.
   dnnl::primitive_desc describe(const Engine& engine, const MemoryDesc& src_desc,

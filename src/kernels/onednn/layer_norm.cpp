@@ -29,16 +29,17 @@ Selection select_layer_norm(const Request& request) {
   const dnnl::layer_normalization_backward::primitive_desc backward(cpu, dnnl::prop_kind::backward, data,
                                                                     data, data, statistic, attrs.epsilon,
                                                                     flags, forward, user_scratchpad());
-  selection.kernel =
-      std::make_shared<PrimitiveKernel>(request.engine, backward, dnnl::primitive(backward),
-                                        std::vector<Binding>{{DNNL_ARG_SRC, false, 0, data},
-                                                             {DNNL_ARG_DIFF_DST, false, 1, data},
-                                                             {DNNL_ARG_SCALE, false, 2, scale},
-                                                             {DNNL_ARG_MEAN, false, 3, statistic},
-                                                             {DNNL_ARG_VARIANCE, false, 4, statistic},
-                                                             {DNNL_ARG_DIFF_SRC, true, 0, data},
-                                                             {DNNL_ARG_DIFF_SCALE, true, 1, scale},
-                                                             {DNNL_ARG_DIFF_SHIFT, true, 2, scale}});
+  selection.kernel = std::make_shared<PrimitiveKernel>(
+      request.engine, backward, dnnl::primitive(backward),
+      std::vector<Binding>{{DNNL_ARG_SRC, false, 0, data},
+                           {DNNL_ARG_DIFF_DST, false, 1, data},
+                           {DNNL_ARG_SCALE, false, 2, scale},
+                           {DNNL_ARG_SHIFT, false, 2, scale},  // asked for, not read
+                           {DNNL_ARG_MEAN, false, 3, statistic},
+                           {DNNL_ARG_VARIANCE, false, 4, statistic},
+                           {DNNL_ARG_DIFF_SRC, true, 0, data},
+                           {DNNL_ARG_DIFF_SCALE, true, 1, scale},
+                           {DNNL_ARG_DIFF_SHIFT, true, 2, scale}});
   return selection;
 }
 

@@ -1,5 +1,4 @@
-#include "base/error.h"
-#include "kernels/onednn/request.h"
+#include "kernels/onednn/channel_layout.h"
 
 namespace penstock::kernels::onednn {
 namespace {
@@ -59,8 +58,8 @@ Selection select_forward(const Request& request) {
   Selection selection = request.plain_selection();
   const MemoryDesc src = desc_of(request.given_or_plain(0), plain_desc(request.input_dims(0)));
   const MemoryDesc plain_dst = plain_desc(request.output_dims(0));
-  const auto desc = problem.forward(src, any_desc(plain_dst));
-  const MemoryDesc dst = desc.dst_desc();
+  const MemoryDesc dst = desc_like(request.output_dims(0), src);
+  const auto desc = problem.forward(src, dst);
   std::vector<Binding> bindings{{DNNL_ARG_SRC, false, 0, src}, {DNNL_ARG_DST, true, 0, dst}};
   selection.inputs[0] = request.given_or_plain(0);
   selection.outputs[0] = make_layout(dst, plain_dst);
@@ -81,8 +80,8 @@ Selection select_backward(const Request& request) {
   // The workspace says in which layout the pooled tensor was; its gradient must have the same.
   const MemoryDesc dst =
       problem.max ? descriptor_of(*request.given[1]).owner : desc_of(request.given_or_plain(0), plain_dst);
-  const auto desc = problem.backward(any_desc(plain_src), dst);
-  const MemoryDesc src = desc.diff_src_desc();
+  const MemoryDesc src = desc_like(request.output_dims(0), dst);
+  const auto desc = problem.backward(src, dst);
   std::vector<Binding> bindings{{DNNL_ARG_DIFF_DST, false, 0, dst}, {DNNL_ARG_DIFF_SRC, true, 0, src}};
   selection.inputs[0] = make_layout(dst, plain_dst);
   selection.outputs[0] = make_layout(src, plain_src);
