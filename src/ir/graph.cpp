@@ -34,7 +34,8 @@ TensorId Graph::add_successor(TensorId old, std::string tensor_name) {
 }
 
 void Graph::replace_carried(TensorId begin, TensorId end) {
-  const auto found = std::find_if(carried.begin(), carried.end(), [&](const Carried& c) { return c.begin == begin; });
+  const auto found =
+      std::find_if(carried.begin(), carried.end(), [&](const Carried& c) { return c.begin == begin; });
   require(found != carried.end(), "replace_carried: not a carried tensor");
   found->end = end;
 }
@@ -52,6 +53,15 @@ std::int64_t Graph::storage_bytes(StorageId storage) const {
     if (t.storage == storage) bytes = std::max(bytes, t.size_bytes());
   }
   return bytes;
+}
+
+std::vector<std::int64_t> storage_sizes(const Graph& graph) {
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(graph.storages), 0);
+  for (const Tensor& t : graph.tensors) {
+    auto& bytes = sizes[static_cast<std::size_t>(t.storage)];
+    bytes = std::max(bytes, t.size_bytes());
+  }
+  return sizes;
 }
 
 std::vector<std::vector<OpId>> consumers(const Graph& graph) {

@@ -8,15 +8,15 @@
 
 namespace penstock::ir {
 
-/// State across steps: the step finds it as `begin` and leaves it as `end` (the same tensor if nothing updates it).
-/// Both share one storage.
+/// State across steps: the step finds it as `begin` and leaves it as `end` (the same tensor if nothing
+/// updates it). Both share one storage.
 struct Carried {
   TensorId begin = kNone;
   TensorId end = kNone;
 };
 
-/// One whole step as a list of ops in execution order, every tensor explicit. Plain data: builders, autodiff and
-/// lowering append to it or make a new one from it; verify() says whether it is sound.
+/// One whole step as a list of ops in execution order, every tensor explicit. Plain data: builders, autodiff
+/// and lowering append to it or make a new one from it; verify() says whether it is sound.
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;
@@ -45,15 +45,19 @@ struct Graph {
   /// Appends an op; sets the outputs' producer.
   OpId add_op(Op op);
 
+  /// One storage's size, in time proportional to all tensors; storage_sizes() gives all at once.
   std::int64_t storage_bytes(StorageId storage) const;
 };
+
+/// Bytes of each storage: those of its largest tensor.
+std::vector<std::int64_t> storage_sizes(const Graph& graph);
 
 /// For each tensor the ops that read it, in execution order.
 std::vector<std::vector<OpId>> consumers(const Graph& graph);
 
-/// Throws InternalError that names the op or tensor if the graph is not sound: every input was written before (or is state), every tensor
-/// is written once, shapes and dtypes fit the op, a tensor is not read after another of its storage was written,
-/// each state's end shares its storage.
+/// Throws InternalError that names the op or tensor if the graph is not sound: every input was written before
+/// (or is state), every tensor is written once, shapes and dtypes fit the op, a tensor is not read after
+/// another of its storage was written, each state's end shares its storage.
 void verify(const Graph& graph);
 
 /// The graph as text: a line an op with its attributes, tensors, shapes, layouts; totals by role at the end.

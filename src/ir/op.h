@@ -11,6 +11,7 @@ namespace penstock::ir {
 
 /// Every op of a training step. Inputs -> outputs in brackets; (x) is present or absent, g = groups.
 /// N batch, C channels, "..." one to three spatial extents. All float32 unless said otherwise.
+// clang-format off
 enum class OpKind : std::uint8_t {
   data,  ///< [] -> images, labels(s32): copies the next batch into the step
 
@@ -37,7 +38,7 @@ enum class OpKind : std::uint8_t {
 
   activation,           ///< x -> y                                                         ActivationAttrs
   activation_backward,  ///< saved, dy -> dx; saved is x for gelu and y for the others      ActivationAttrs
-  max_pool,             ///< x -> y, indices(workspace; its dtype and size are the kernel's) PoolAttrs
+  max_pool,             ///< x -> y, (indices: a workspace, its dtype and size are the kernel's) PoolAttrs
   max_pool_backward,    ///< dy, indices -> dx                                              PoolAttrs
   avg_pool,             ///< x -> y                                                         PoolAttrs
   avg_pool_backward,    ///< dy -> dx                                                       PoolAttrs
@@ -70,6 +71,9 @@ enum class OpKind : std::uint8_t {
 
   reorder,  ///< x -> y: same values in another layout                                      NoAttrs
 };
+// clang-format on
+
+inline constexpr int kOpKinds = static_cast<int>(OpKind::reorder) + 1;
 
 const char* op_name(OpKind kind);
 
@@ -104,7 +108,8 @@ struct NormAttrs {
   bool mask = false;  ///< training: the ReLU's mask is an output
   bool operator==(const NormAttrs&) const = default;
 };
-/// running = (1 - momentum) * running + momentum * batch; the variance with count / (count - 1), as PyTorch does.
+/// running = (1 - momentum) * running + momentum * batch; the variance with count / (count - 1), as PyTorch
+/// does.
 struct StatisticsAttrs {
   float momentum = 0.1F;
   std::int64_t count = 0;  ///< elements per channel
@@ -162,11 +167,12 @@ struct AdamAttrs {
   bool operator==(const AdamAttrs&) const = default;
 };
 
-using Attrs = std::variant<NoAttrs, ConvAttrs, LinearAttrs, MatmulAttrs, NormAttrs, StatisticsAttrs, ActivationAttrs,
-                           PoolAttrs, LrnAttrs, DropoutAttrs, AxisAttrs, PadAttrs, UpsampleAttrs, TransposeAttrs,
-                           SgdAttrs, AdamAttrs>;
+using Attrs = std::variant<NoAttrs, ConvAttrs, LinearAttrs, MatmulAttrs, NormAttrs, StatisticsAttrs,
+                           ActivationAttrs, PoolAttrs, LrnAttrs, DropoutAttrs, AxisAttrs, PadAttrs,
+                           UpsampleAttrs, TransposeAttrs, SgdAttrs, AdamAttrs>;
 
-/// "stride 2, padding 1, groups 32"; empty for NoAttrs. Equal attributes have equal texts: kernels are cached by it.
+/// "stride 2, padding 1, groups 32"; empty for NoAttrs. Equal attributes have equal texts: kernels are cached
+/// by it.
 std::string attrs_text(const Attrs& attrs);
 
 struct Op {

@@ -32,8 +32,9 @@ constexpr bool is_state(Role role) {
 
 const char* role_name(Role role);
 
-/// How a tensor's elements lie in memory. Empty tag: plain row-major order. Anything else is a kernel backend's own:
-/// two layouts are the same if their tags are, and only the backend that made `descriptor` looks inside.
+/// How a tensor's elements lie in memory. Empty tag: plain row-major order. Anything else is a kernel
+/// backend's own: two layouts are the same if their tags are, and only the backend that made `descriptor`
+/// looks inside.
 struct Layout {
   std::string tag;
   std::int64_t size_bytes = 0;
@@ -50,8 +51,8 @@ struct Init {
   float value = 0;  ///< the constant; the bound b of uniform(-b, b); the deviation of normal(0, d)
 };
 
-/// A value of the step. Each tensor is written by one op only (state that enters the step by none); ops that update in place write
-/// a new tensor that shares the old one's storage.
+/// A value of the step. Each tensor is written by one op only (state that enters the step by none); ops that
+/// update in place write a new tensor that shares the old one's storage.
 struct Tensor {
   std::string name;
   DType dtype = DType::f32;
@@ -60,7 +61,7 @@ struct Tensor {
   Layout layout;
   StorageId storage = kNone;  ///< tensors of one storage take turns in the same memory
   OpId producer = kNone;
-  Init init;                  ///< of state that enters the step
+  Init init;  ///< of state that enters the step
 
   std::int64_t size_bytes() const {
     return layout.is_plain() ? shape.elements() * dtype_bytes(dtype) : layout.size_bytes;

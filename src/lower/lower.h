@@ -8,8 +8,9 @@
 
 namespace penstock::lower {
 
-/// Forward graph -> forward graph: batch norm + ReLU, batch norm + add + ReLU, convolution or linear + ReLU become one op. Runs
-/// before autodiff, which has a rule for the fused op, so that no pattern has to be found in the backward half.
+/// Forward graph -> forward graph: batch norm + ReLU, batch norm + add + ReLU, convolution or linear + ReLU
+/// become one op. Runs before autodiff, which has a rule for the fused op, so that no pattern has to be found
+/// in the backward half.
 ir::Graph fuse(const ir::Graph& forward);
 
 /// A step that can be run: the graph with layouts, reorders and shared storages, and a kernel for each op.
@@ -23,10 +24,14 @@ struct LowerOptions {
   bool in_place = true;
 };
 
-/// Chooses layouts and kernels (assign_layouts), then shares storages where an op may overwrite an input that nobody reads later
-/// (share_in_place). `fixed_state`: layouts of state tensors by name that are already decided (the evaluation graph takes those of the
-/// training graph), may be null.
+/// Chooses layouts and kernels (assign_layouts), then shares storages where an op may overwrite an input that
+/// nobody reads later (share_in_place). `fixed_state`: layouts of state tensors by name that are already
+/// decided (the evaluation graph takes those of the training graph), may be null.
 Executable lower(const ir::Graph& graph, kernels::Backend& backend, const LowerOptions& options = {},
                  const Executable* fixed_state = nullptr);
+
+/// Renumbers `other`'s storages so that its state has, by name, the storages of `main`'s, and everything else
+/// lies beyond all of `main`'s: one pool of storages serves both graphs.
+void share_state(Executable& other, const Executable& main);
 
 }  // namespace penstock::lower

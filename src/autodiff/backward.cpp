@@ -1,0 +1,189 @@
+#include "autodiff/backward.h"
+
+#include <algorithm>
+
+#include "autodiff/rules.h"
+#include "base/error.h"
+
+namespace penstock::autodiff {
+namespace {
+
+using ir::Graph;
+using ir::kNone;
+using ir::Op;
+using ir::OpId;
+using ir::TensorId;
+
+std::size_t at(std::int32_t id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// Walks the forward ops backwards and runs each one's rule. Only ops between a parameter and a seed are
+/// looked at.
+class BackwardBuilder : public RuleContext {
+ public:
+  BackwardBuilder(Graph& graph, const OnGradient& on_gradient)
+      : graph_(graph),
+        on_gradient_(on_gradient),
+        forward_ops_(graph.ops.size()),
+        needs_(graph.tensors.size(), false),
+        leads_(graph.tensors.size(), false),
+        gradients_(graph.tensors.size(), kNone),
+        made_(graph.tensors.size(), 0),
+        active_(graph.ops.size(), false),
+        first_use_(graph.tensors.size(), kNone) {}
+
+  void seed(TensorId tensor, TensorId gradient) {
+    leads_[at(tensor)] = true;
+    gradients_[at(tensor)] = gradient;
+  }
+
+  void run() {
+    find_needs();
+    find_active();
+    for (std::size_t i = forward_ops_; i-- > 0;) {
+      if (!active_[i]) continue;
+      op_ = graph_.ops[i];
+      rule_of(op_.kind)(*this);
+      report_complete(static_cast<OpId>(i));
+    }
+  }
+
+  const Op& op() const override { return op_; }
+  const ir::Shape& shape(TensorId tensor) const override { return graph_.tensor(tensor).shape; }
+  TensorId gradient(std::size_t output) const override { return gradients_[at(op_.outputs[output])]; }
+  bool needs(std::size_t input) const override {
+    return is_differentiable(op_.kind, input) && needs_[at(op_.inputs[input])];
+  }
+  bool is_made_by(std::size_t input, ir::OpKind kind) const override {
+    const OpId producer = graph_.tensor(op_.inputs[input]).producer;
+    return producer != kNone && graph_.op(producer).kind == kind;
+  }
+
+  void emit(ir::OpKind kind, const std::string& suffix, std::vector<TensorId> inputs, ir::Attrs attrs,
+            const std::vector<std::size_t>& of_inputs) override {
+    std::vector<TensorId> outputs;
+    for (const std::size_t input : of_inputs) outputs.push_back(make_gradient(op_.inputs[input]));
+    append(kind, op_.name + "." + suffix, std::move(inputs), outputs, std::move(attrs));
+    for (std::size_t i = 0; i < outputs.size(); ++i) pass(of_inputs[i], outputs[i]);
+  }
+
+  TensorId emit_intermediate(ir::OpKind kind, const std::string& suffix, std::vector<TensorId> inputs,
+                             ir::Attrs attrs, TensorId like) override {
+    const TensorId output = add_gradient(graph_.tensor(like).name + ".grad." + suffix, like);
+    append(kind, op_.name + "." + suffix, std::move(inputs), {output}, std::move(attrs));
+    return output;
+  }
+
+  void pass(std::size_t input, TensorId gradient) override {
+    if (!needs(input)) return;
+    const TensorId tensor = op_.inputs[input];
+    TensorId& sum = gradients_[at(tensor)];
+    if (sum == kNone) {
+      sum = gradient;
+      return;
+    }
+    // The finished sum has the plain name; what was taken for it so far becomes a part.
+    const std::string name = graph_.tensor(tensor).name + ".grad";
+    if (graph_.tensor(sum).name == name) graph_.tensor(sum).name = name + ".0";
+    const TensorId total = add_gradient(name, tensor);
+    append(ir::OpKind::add, name, {sum, gradient}, {total}, ir::NoAttrs{});
+    sum = total;
+  }
+
+ private:
+  void find_needs() {
+    for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
+      const ir::Tensor& tensor = graph_.tensors[t];
+      needs_[t] = tensor.role == ir::Role::parameter && tensor.producer == kNone;
+    }
+    for (const Op& op : graph_.ops) {
+      if (!has_needed_input(op)) continue;
+      for (const TensorId output : op.outputs) needs_[at(output)] = true;
+    }
+  }
+
+  bool has_needed_input(const Op& op) const {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (is_differentiable(op.kind, i) && needs_[at(op.inputs[i])]) return true;
+    }
+    return false;
+  }
+
+  void find_active() {
+    for (std::size_t i = forward_ops_; i-- > 0;) {
+      const Op& op = graph_.ops[i];
+      const bool leads =
+          std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId t) { return leads_[at(t)]; });
+      if (!leads || !has_needed_input(op)) continue;
+      active_[i] = true;
+      for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+        if (is_differentiable(op.kind, k)) leads_[at(op.inputs[k])] = true;
+        first_use_[at(op.inputs[k])] = static_cast<OpId>(i);
+      }
+    }
+  }
+
+  /// Parameters whose first use was this op: no op that is still to come adds to their gradients or reads
+  /// them.
+  void report_complete(OpId id) {
+    for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
+      const TensorId tensor = op_.inputs[i];
+      const bool is_parameter =
+          graph_.tensor(tensor).role == ir::Role::parameter && graph_.tensor(tensor).producer == kNone;
+      if (!is_parameter || first_use_[at(tensor)] != id || gradients_[at(tensor)] == kNone) continue;
+      first_use_[at(tensor)] = kNone;
+      on_gradient_(graph_, tensor, gradients_[at(tensor)]);
+    }
+  }
+
+  TensorId add_gradient(std::string name, TensorId like) {
+    return graph_.add_tensor(std::move(name), ir::DType::f32, graph_.tensor(like).shape, ir::Role::gradient);
+  }
+
+  TensorId make_gradient(TensorId of) {
+    const int number = made_[at(of)]++;
+    const std::string name = graph_.tensor(of).name + ".grad";
+    return add_gradient(number == 0 ? name : name + "." + std::to_string(number), of);
+  }
+
+  void append(ir::OpKind kind, std::string name, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
+              ir::Attrs attrs) {
+    require(std::find(inputs.begin(), inputs.end(), kNone) == inputs.end(),
+            "append_backward: a gradient is needed of an output that has none");
+    graph_.add_op({kind, ir::Phase::backward, std::move(name), std::move(inputs), std::move(outputs),
+                   std::move(attrs)});
+  }
+
+  Graph& graph_;
+  const OnGradient& on_gradient_;
+  std::size_t forward_ops_;
+  // By tensor of the forward graph.
+  std::vector<bool> needs_;          ///< a parameter leads to it
+  std::vector<bool> leads_;          ///< it leads to a seed
+  std::vector<TensorId> gradients_;  ///< the sum so far
+  std::vector<int> made_;            ///< gradient tensors made for it
+  // By forward op.
+  std::vector<bool> active_;
+  std::vector<OpId> first_use_;  ///< by tensor: the first active op that reads it
+  Op op_;                        ///< a copy: the list of ops grows while its rule runs
+};
+
+}  // namespace
+
+void append_backward(ir::Graph& graph, ir::TensorId loss, const OnGradient& on_gradient) {
+  const OpId producer = graph.tensor(loss).producer;
+  require(producer != kNone && graph.op(producer).kind == ir::OpKind::cross_entropy,
+          "append_backward: the loss is not made by a cross-entropy");
+  BackwardBuilder builder(graph, on_gradient);
+  builder.seed(loss, kNone);
+  builder.run();
+}
+
+void append_backward(ir::Graph& graph, std::span<const Seed> seeds, const OnGradient& on_gradient) {
+  BackwardBuilder builder(graph, on_gradient);
+  for (const Seed& seed : seeds) builder.seed(seed.tensor, seed.gradient);
+  builder.run();
+}
+
+}  // namespace penstock::autodiff

@@ -1,0 +1,62 @@
+#include "ir/op.h"
+
+#include "base/error.h"
+#include "ir/op_table.h"
+
+namespace penstock::ir {
+
+const char* op_name(OpKind kind) {
+  return op_info(kind).name;
+}
+
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::update:
+      return "update";
+  }
+  throw InternalError("phase_name: not a phase");
+}
+
+const char* role_name(Role role) {
+  switch (role) {
+    case Role::data:
+      return "data";
+    case Role::parameter:
+      return "parameter";
+    case Role::statistic:
+      return "statistic";
+    case Role::optimizer_state:
+      return "optimizer_state";
+    case Role::activation:
+      return "activation";
+    case Role::gradient:
+      return "gradient";
+    case Role::workspace:
+      return "workspace";
+    case Role::result:
+      return "result";
+  }
+  throw InternalError("role_name: not a role");
+}
+
+const char* activation_name(Activation function) {
+  switch (function) {
+    case Activation::relu:
+      return "relu";
+    case Activation::leaky_relu:
+      return "leaky_relu";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::sigmoid:
+      return "sigmoid";
+    case Activation::tanh:
+      return "tanh";
+  }
+  throw InternalError("activation_name: not an activation");
+}
+
+}  // namespace penstock::ir

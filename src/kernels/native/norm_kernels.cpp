@@ -1,0 +1,81 @@
+#include "kernels/native/norm_kernels.h"
+
+#include "kernels/native/simd/table.h"
+
+namespace penstock::kernels::native {
+namespace {
+
+std::int64_t partial_bytes(const ChannelView& view) {
+  return 2 * view.rows() * view.block * static_cast<std::int64_t>(sizeof(double));
+}
+
+}  // namespace
+
+std::shared_ptr<const Kernel> make_norm_statistics(const ChannelView& view) {
+  return make_kernel(
+      [view](const KernelArgs& args) {
+        simd().norm_statistics(view, floats_in(args, 0), static_cast<double*>(args.scratch),
+                               floats_out(args, 0), floats_out(args, 1));
+      },
+      {}, partial_bytes(view));
+}
+
+std::shared_ptr<const Kernel> make_norm_forward(const ChannelView& view, const ir::NormAttrs& attrs) {
+  return make_kernel(
+      [view, attrs](const KernelArgs& args) {
+        NormForward norm;
+        norm.view = view;
+        norm.x = floats_in(args, 0);
+        norm.gamma = floats_in(args, 1);
+        norm.beta = floats_in(args, 2);
+        norm.mean = floats_in(args, 3);
+        norm.variance = floats_in(args, 4);
+        norm.z = attrs.add ? floats_in(args, 5) : nullptr;
+        norm.y = floats_out(args, 0);
+        norm.mask = attrs.relu && attrs.mask ? static_cast<std::uint8_t*>(args.outputs[1]) : nullptr;
+        norm.epsilon = attrs.epsilon;
+        norm.relu = attrs.relu;
+        simd().norm_forward(norm);
+      },
+      {{0, 0}, {0, 5}});
+}
+
+std::shared_ptr<const Kernel> make_norm_backward(const ChannelView& view, const ir::NormAttrs& attrs) {
+  return make_kernel(
+      [view, attrs](const KernelArgs& args) {
+        NormBackward norm;
+        norm.view = view;
+        norm.x = floats_in(args, 0);
+        norm.dy = floats_in(args, 1);
+        norm.gamma = floats_in(args, 2);
+        norm.mean = floats_in(args, 3);
+        norm.variance = floats_in(args, 4);
+        norm.mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[5]) : nullptr;
+        norm.dx = floats_out(args, 0);
+        norm.dgamma = floats_out(args, 1);
+        norm.dbeta = floats_out(args, 2);
+        norm.dz = attrs.add ? floats_out(args, 3) : nullptr;
+        norm.partial = static_cast<double*>(args.scratch);
+        norm.epsilon = attrs.epsilon;
+        simd().norm_backward(norm);
+      },
+      {{0, 0}, {0, 1}, {3, 1}}, partial_bytes(view));
+}
+
+std::shared_ptr<const Kernel> make_statistics_update(std::int64_t channels,
+                                                     const ir::StatisticsAttrs& attrs) {
+  return make_kernel(
+      [channels, attrs](const KernelArgs& args) {
+        const auto count = static_cast<double>(attrs.count);
+        const auto unbiased = static_cast<float>(attrs.count > 1 ? count / (count - 1) : 1);
+        for (std::int64_t c = 0; c < channels; ++c) {
+          floats_out(args, 0)[c] =
+              (1 - attrs.momentum) * floats_in(args, 0)[c] + attrs.momentum * floats_in(args, 2)[c];
+          floats_out(args, 1)[c] = (1 - attrs.momentum) * floats_in(args, 1)[c] +
+                                   attrs.momentum * (floats_in(args, 3)[c] * unbiased);
+        }
+      },
+      {{0, 0}, {1, 1}});
+}
+
+}  // namespace penstock::kernels::native

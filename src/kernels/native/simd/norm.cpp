@@ -1,0 +1,202 @@
+#include "kernels/native/simd/rows.h"
+
+namespace penstock::kernels::native::PENSTOCK_SIMD {
+namespace {
+
+[[gnu::always_inline]] inline F8 take(const float* p, std::int64_t lanes) {
+  return lanes == kLanes ? load(p) : load_part(p, lanes);
+}
+
+/// Adds up the rows' partial sums of channel `c`, image after image, so that the order is the same for any
+/// number of threads.
+void sum_images(const ChannelView& view, const double* partial, std::int64_t c, double& a, double& b) {
+  a = 0;
+  b = 0;
+  for (std::int64_t image = 0; image < view.images; ++image) {
+    const double* row = partial + (image * view.blocks + c / view.block) * 2 * view.block;
+    a += row[c % view.block];
+    b += row[view.block + c % view.block];
+  }
+}
+
+template <bool Add, bool Relu, bool Mask, bool Stream>
+void forward_row(const NormForward& norm, std::int64_t row) {
+  const ChannelView& view = norm.view;
+  const std::int64_t base = row * view.row_elements();
+  const float* x = norm.x + base;
+  const float* z = Add ? norm.z + base : nullptr;
+  float* y = norm.y + base;
+  std::uint8_t* mask = Mask ? norm.mask + row * view.mask_row_bytes() : nullptr;
+  for_each_run(view, row, [&](const Run& run) {
+    const F8 root = square_root(lanes_of(view, run, norm.variance) + broadcast(norm.epsilon));
+    const F8 scale = lanes_of(view, run, norm.gamma) / root;
+    const F8 shift = lanes_of(view, run, norm.beta) - lanes_of(view, run, norm.mean) * scale;
+    const auto value = [&](std::int64_t at, std::int64_t lanes) {
+      F8 v = take(x + at, lanes) * scale + shift;
+      if constexpr (Add) v += take(z + at, lanes);
+      if constexpr (Mask) mask[at / 8] = positive_bits(first_lanes(v, lanes));
+      if constexpr (Relu) v = relu(v);
+      return v;
+    };
+    std::int64_t at = run.offset;
+    for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) {
+      if constexpr (Stream) {
+        stream(y + at, value(at, kLanes));
+      } else {
+        store(y + at, value(at, kLanes));
+      }
+    }
+    if (run.tail > 0) store_part(y + at, value(at, run.tail), run.tail);
+  });
+}
+
+using ForwardRow = void (*)(const NormForward&, std::int64_t);
+
+template <bool Stream>
+ForwardRow choose_forward_row(const NormForward& norm) {
+  const bool mask = norm.mask != nullptr;
+  if (norm.z != nullptr) {
+    if (!norm.relu) return forward_row<true, false, false, Stream>;
+    return mask ? forward_row<true, true, true, Stream> : forward_row<true, true, false, Stream>;
+  }
+  if (!norm.relu) return forward_row<false, false, false, Stream>;
+  return mask ? forward_row<false, true, true, Stream> : forward_row<false, true, false, Stream>;
+}
+
+/// Sums of dy and dy * (x - mean) over one row.
+template <bool Mask>
+void backward_sums(const NormBackward& norm, std::int64_t row) {
+  const ChannelView& view = norm.view;
+  const std::int64_t base = row * view.row_elements();
+  const float* x = norm.x + base;
+  const float* dy = norm.dy + base;
+  const std::uint8_t* mask = Mask ? norm.mask + row * view.mask_row_bytes() : nullptr;
+  double* a = norm.partial + row * 2 * view.block;
+  double* b = a + view.block;
+  for (std::int64_t i = 0; i < 2 * view.block; ++i) a[i] = 0;
+  for_each_run(view, row, [&](const Run& run) {
+    const F8 mean = lanes_of(view, run, norm.mean);
+    add_terms(view, run, a, b, [&](std::int64_t at, std::int64_t lanes) {
+      F8 gradient = take(dy + at, lanes);
+      if constexpr (Mask) gradient = keep_bits(gradient, mask[at / 8]);
+      return Sums{gradient, gradient * (take(x + at, lanes) - mean)};
+    });
+  });
+}
+
+/// dx = gamma / root * (dy - dbeta / count - (x - mean) / root * dgamma / count), dz = dy behind the ReLU.
+template <bool Mask, bool Dz>
+void backward_row(const NormBackward& norm, std::int64_t row) {
+  const ChannelView& view = norm.view;
+  const std::int64_t base = row * view.row_elements();
+  const float* x = norm.x + base;
+  const float* dy = norm.dy + base;
+  float* dx = norm.dx + base;
+  float* dz = Dz ? norm.dz + base : nullptr;
+  const std::uint8_t* mask = Mask ? norm.mask + row * view.mask_row_bytes() : nullptr;
+  const F8 count = broadcast(static_cast<float>(view.images * view.positions));
+  for_each_run(view, row, [&](const Run& run) {
+    const F8 root = square_root(lanes_of(view, run, norm.variance) + broadcast(norm.epsilon));
+    const F8 mean = lanes_of(view, run, norm.mean);
+    const F8 scale = lanes_of(view, run, norm.gamma) / root;
+    const F8 slope = lanes_of(view, run, norm.dgamma) / (root * count);
+    const F8 shift = lanes_of(view, run, norm.dbeta) / count;
+    const auto value = [&](std::int64_t at, std::int64_t lanes) {
+      F8 gradient = take(dy + at, lanes);
+      if constexpr (Mask) gradient = keep_bits(gradient, mask[at / 8]);
+      const F8 result = scale * (gradient - shift - (take(x + at, lanes) - mean) * slope);
+      if constexpr (Dz) {
+        if (lanes == kLanes) {
+          store(dz + at, gradient);
+        } else {
+          store_part(dz + at, gradient, lanes);
+        }
+      }
+      return result;
+    };
+    std::int64_t at = run.offset;
+    for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) store(dx + at, value(at, kLanes));
+    if (run.tail > 0) store_part(dx + at, value(at, run.tail), run.tail);
+  });
+}
+
+}  // namespace
+
+void norm_statistics(const ChannelView& view, const float* x, double* partial, float* mean, float* variance) {
+  // Deviations from one of the channel's own values: no cancellation when the mean is large.
+  const auto origin = [&](std::int64_t c) {
+    return x + c / view.block * view.row_elements() + c % view.block;
+  };
+#pragma omp parallel
+  {
+    const Share share = my_share(view.rows());
+    // Backwards: what the op before wrote last is still in the caches, and what is read last here the next op
+    // reads first.
+    for (std::int64_t row = share.end; row-- > share.begin;) {
+      double* a = partial + row * 2 * view.block;
+      double* b = a + view.block;
+      for (std::int64_t i = 0; i < 2 * view.block; ++i) a[i] = 0;
+      const float* values = x + row * view.row_elements();
+      for_each_run(view, row, [&](const Run& run) {
+        const float* first = origin(run.channel);
+        const F8 shift = view.block == 1 ? broadcast(*first) : load(first);
+        add_terms(view, run, a, b, [&](std::int64_t at, std::int64_t lanes) {
+          const F8 deviation = take(values + at, lanes) - shift;
+          return Sums{deviation, deviation * deviation};
+        });
+      });
+    }
+#pragma omp barrier
+    const auto count = static_cast<double>(view.images * view.positions);
+    const Share channels = my_share(view.channels);
+    for (std::int64_t c = channels.begin; c < channels.end; ++c) {
+      double sum = 0;
+      double squares = 0;
+      sum_images(view, partial, c, sum, squares);
+      const double deviation = squares - sum * sum / count;
+      mean[c] = static_cast<float>(static_cast<double>(*origin(c)) + sum / count);
+      variance[c] = static_cast<float>(deviation > 0 ? deviation / count : 0);
+    }
+  }
+}
+
+void norm_forward(const NormForward& norm) {
+  const ChannelView& view = norm.view;
+  const bool fresh = norm.y != norm.x && norm.y != norm.z;
+  const bool streaming =
+      fresh && view.row_elements() % kLanes == 0 && worth_streaming(norm.y, view.elements());
+  const ForwardRow forward = streaming ? choose_forward_row<true>(norm) : choose_forward_row<false>(norm);
+#pragma omp parallel
+  {
+    const Share share = my_share(view.rows());
+    for (std::int64_t row = share.begin; row < share.end; ++row) forward(norm, row);
+    if (streaming) finish_streaming();
+  }
+}
+
+void norm_backward(const NormBackward& norm) {
+  const ChannelView& view = norm.view;
+  const bool mask = norm.mask != nullptr;
+  const auto sums = mask ? backward_sums<true> : backward_sums<false>;
+  auto* const gradient = norm.dz != nullptr ? (mask ? backward_row<true, true> : backward_row<false, true>)
+                                            : (mask ? backward_row<true, false> : backward_row<false, false>);
+#pragma omp parallel
+  {
+    const Share share = my_share(view.rows());
+    for (std::int64_t row = share.end; row-- > share.begin;) sums(norm, row);
+#pragma omp barrier
+    const Share channels = my_share(view.channels);
+    for (std::int64_t c = channels.begin; c < channels.end; ++c) {
+      double a = 0;
+      double b = 0;
+      sum_images(view, norm.partial, c, a, b);
+      norm.dbeta[c] = static_cast<float>(a);
+      norm.dgamma[c] =
+          static_cast<float>(b / std::sqrt(static_cast<double>(norm.variance[c]) + norm.epsilon));
+    }
+#pragma omp barrier
+    for (std::int64_t row = share.begin; row < share.end; ++row) gradient(norm, row);
+  }
+}
+
+}  // namespace penstock::kernels::native::PENSTOCK_SIMD

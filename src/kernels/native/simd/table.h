@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/native/channel_view.h"
+
+namespace penstock::kernels::native {
+
+/// y = x * scale + shift per channel, (+ z), (ReLU, its mask).
+struct NormForward {
+  ChannelView view;
+  const float* x = nullptr;
+  const float* gamma = nullptr;
+  const float* beta = nullptr;
+  const float* mean = nullptr;
+  const float* variance = nullptr;
+  const float* z = nullptr;  ///< null: nothing is added
+  float* y = nullptr;
+  std::uint8_t* mask = nullptr;  ///< null: not written
+  float epsilon = 0;
+  bool relu = false;
+};
+
+struct NormBackward {
+  ChannelView view;
+  const float* x = nullptr;
+  const float* dy = nullptr;
+  const float* gamma = nullptr;
+  const float* mean = nullptr;
+  const float* variance = nullptr;
+  const std::uint8_t* mask = nullptr;  ///< null: no ReLU
+  float* dx = nullptr;
+  float* dgamma = nullptr;
+  float* dbeta = nullptr;
+  float* dz = nullptr;        ///< null: nothing was added
+  double* partial = nullptr;  ///< scratch, 2 * rows * block
+  float epsilon = 0;
+};
+
+struct SgdStep {
+  std::int64_t count = 0;
+  const float* p = nullptr;
+  const float* gradient = nullptr;
+  const float* m = nullptr;  ///< null: no momentum
+  float* p_out = nullptr;
+  float* m_out = nullptr;
+  float learning_rate = 0, momentum = 0, weight_decay = 0;
+  bool nesterov = false;
+};
+
+struct AdamStep {
+  std::int64_t count = 0;
+  const float* p = nullptr;
+  const float* gradient = nullptr;
+  const float* m = nullptr;
+  const float* v = nullptr;
+  float* p_out = nullptr;
+  float* m_out = nullptr;
+  float* v_out = nullptr;
+  float beta1 = 0, beta2 = 0, epsilon = 0;
+  float weight_decay = 0;      ///< added to the gradient
+  float keep = 1;              ///< AdamW: what the weights are multiplied by first
+  float step_size = 0;         ///< learning rate / (1 - beta1^t)
+  float correction2_root = 1;  ///< sqrt(1 - beta2^t)
+};
+
+/// The loops worth the processor's widest vectors. The same sources are compiled once for the baseline and
+/// once for AVX2 with FMA; simd() says which the processor can run. All are parallel over the caller's OpenMP
+/// threads, each writes every element by itself, and sums do not depend on the number of threads.
+struct SimdTable {
+  /// `partial`: scratch, 2 * rows * block.
+  void (*norm_statistics)(const ChannelView& view, const float* x, double* partial, float* mean,
+                          float* variance);
+  void (*norm_forward)(const NormForward& norm);
+  void (*norm_backward)(const NormBackward& norm);
+  void (*add_bias)(const ChannelView& view, const float* x, const float* bias, float* y);
+  /// Sum of each channel; `partial`: scratch, rows * block.
+  void (*channel_sums)(const ChannelView& view, const float* x, double* partial, float* sums);
+  /// [N, C] plain from a view, and back.
+  void (*global_average)(const ChannelView& view, const float* x, float* y);
+  void (*global_average_backward)(const ChannelView& view, const float* dy, float* dx);
+  void (*add)(std::int64_t count, const float* a, const float* b, float* y);
+  void (*multiply)(std::int64_t count, const float* a, const float* b, float* y);
+  /// slope 0: ReLU.
+  void (*leaky_relu)(std::int64_t count, float slope, const float* x, float* y);
+  void (*leaky_relu_backward)(std::int64_t count, float slope, const float* y, const float* dy, float* dx);
+  void (*sgd)(const SgdStep& step);
+  void (*adam)(const AdamStep& step);
+};
+
+const SimdTable& simd();
+
+}  // namespace penstock::kernels::native

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <omp.h>
+
+#include <cstdint>
+
+#include "kernels/native/simd/loops.h"
+
+namespace penstock::kernels::native::PENSTOCK_SIMD {
+
+/// A thread's share of `count` units, in whole multiples of `grain`.
+struct Share {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// Called inside a parallel region: the same units fall to the same thread in every loop over them.
+static inline Share my_share(std::int64_t count, std::int64_t grain = 1) {
+  const std::int64_t threads = omp_get_num_threads();
+  const std::int64_t me = omp_get_thread_num();
+  const std::int64_t grains = (count + grain - 1) / grain;
+  const std::int64_t begin = grains * me / threads * grain;
+  const std::int64_t end = grains * (me + 1) / threads * grain;
+  return {begin < count ? begin : count, end < count ? end : count};
+}
+
+/// Tensors beyond this size are written past the caches when nothing of them is read on the way.
+inline constexpr std::int64_t kStreamBytes = std::int64_t{24} << 20;
+
+/// Whether the eight-lane stores of a tensor at `y` of `count` floats should stream.
+static inline bool worth_streaming(const float* y, std::int64_t count) {
+  return count * 4 >= kStreamBytes && reinterpret_cast<std::uintptr_t>(y) % 32 == 0;
+}
+
+/// Below this many floats a parallel region costs more than it gains.
+inline constexpr std::int64_t kSerial = 16384;
+
+}  // namespace penstock::kernels::native::PENSTOCK_SIMD

@@ -1,0 +1,58 @@
+#include "kernels/native/update_kernels.h"
+
+#include <cmath>
+
+#include "kernels/native/simd/table.h"
+
+namespace penstock::kernels::native {
+
+std::shared_ptr<const Kernel> make_sgd_update(std::int64_t count, const ir::SgdAttrs& attrs) {
+  return make_kernel(
+      [count, attrs](const KernelArgs& args) {
+        SgdStep step;
+        step.count = count;
+        step.p = floats_in(args, 0);
+        step.gradient = floats_in(args, 1);
+        step.m = floats_in(args, 2);
+        step.p_out = floats_out(args, 0);
+        step.m_out = floats_out(args, 1);
+        step.learning_rate = static_cast<float>(args.step->learning_rate);
+        step.momentum = attrs.momentum;
+        step.weight_decay = attrs.weight_decay;
+        step.nesterov = attrs.nesterov;
+        simd().sgd(step);
+      },
+      {{0, 0}, {1, 2}});
+}
+
+std::shared_ptr<const Kernel> make_adam_update(std::int64_t count, const ir::AdamAttrs& attrs) {
+  return make_kernel(
+      [count, attrs](const KernelArgs& args) {
+        const double rate = args.step->learning_rate;
+        const auto t = static_cast<double>(args.step->step + 1);
+        AdamStep step;
+        step.count = count;
+        step.p = floats_in(args, 0);
+        step.gradient = floats_in(args, 1);
+        step.m = floats_in(args, 2);
+        step.v = floats_in(args, 3);
+        step.p_out = floats_out(args, 0);
+        step.m_out = floats_out(args, 1);
+        step.v_out = floats_out(args, 2);
+        step.beta1 = attrs.beta1;
+        step.beta2 = attrs.beta2;
+        step.epsilon = attrs.epsilon;
+        if (attrs.decoupled) {
+          step.keep = static_cast<float>(1 - rate * static_cast<double>(attrs.weight_decay));
+        } else {
+          step.weight_decay = attrs.weight_decay;
+        }
+        step.step_size = static_cast<float>(rate / (1 - std::pow(static_cast<double>(attrs.beta1), t)));
+        step.correction2_root =
+            static_cast<float>(std::sqrt(1 - std::pow(static_cast<double>(attrs.beta2), t)));
+        simd().adam(step);
+      },
+      {{0, 0}, {1, 2}, {2, 3}});
+}
+
+}  // namespace penstock::kernels::native

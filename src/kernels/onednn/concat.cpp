@@ -1,0 +1,77 @@
+#include <algorithm>
+
+#include "kernels/native/copy_kernels.h"
+#include "kernels/onednn/channel_layout.h"
+
+namespace penstock::kernels::onednn {
+namespace {
+
+/// The channel block in which a join of the parts along the channels is a mere sequence of whole blocks; 1 if
+/// none.
+std::int64_t shared_block(const ir::Layout& given, const ir::Shape& whole,
+                          std::span<const ir::Shape* const> parts) {
+  const auto view = view_of(whole, given);
+  if (given.is_plain() || !view || (view->block != 8 && view->block != 16)) return 1;
+  const bool fits = std::all_of(parts.begin(), parts.end(),
+                                [&](const ir::Shape* part) { return (*part)[1] % view->block == 0; });
+  return fits ? view->block : 1;
+}
+
+}  // namespace
+
+/// concat and split: copies of whole pieces, in blocks of channels where the boundaries allow, otherwise
+/// plain.
+Selection select_concat(const Request& request) {
+  const bool joins = request.op.kind == ir::OpKind::concat;
+  const auto axis = static_cast<std::size_t>(request.op.attrs_as<ir::AxisAttrs>().axis);
+  const auto& part_ids = joins ? request.op.inputs : request.op.outputs;
+  const ir::Shape& whole = joins ? request.output(0).shape : request.input(0).shape;
+  std::vector<const ir::Shape*> parts;
+  for (const ir::TensorId id : part_ids) parts.push_back(&request.graph.tensor(id).shape);
+
+  std::int64_t block = 1;
+  ir::Layout like;
+  if (axis == 1) {
+    for (std::size_t i = 0; i < request.op.inputs.size() && block == 1; ++i) {
+      like = request.given_or_plain(i);
+      block = shared_block(like, request.input(i).shape, parts);
+    }
+  }
+  Selection selection = request.plain_selection();
+  if (block > 1) {
+    for (std::size_t i = 0; i < selection.inputs.size(); ++i)
+      selection.inputs[i] = layout_like(request.input_dims(i), like);
+    for (std::size_t i = 0; i < selection.outputs.size(); ++i)
+      selection.outputs[i] = layout_like(request.output_dims(i), like);
+  }
+  std::vector<std::int64_t> pieces;
+  for (const ir::Shape* part : parts) pieces.push_back(part->elements(axis, part->rank()));
+  const std::int64_t outer = whole.elements(0, axis);
+  selection.kernel = joins ? native::make_concat(outer, pieces) : native::make_split(outer, pieces);
+  return selection;
+}
+
+/// pad and crop: in blocks of channels where the channels stay as they are, otherwise plain.
+Selection select_pad(const Request& request) {
+  const auto& attrs = request.op.attrs_as<ir::PadAttrs>();
+  const bool pads = request.op.kind == ir::OpKind::pad;
+  const ir::Shape& outer = pads ? request.output(0).shape : request.input(0).shape;
+  const ir::Shape& inner = pads ? request.input(0).shape : request.output(0).shape;
+  native::Box box{outer.dims(), inner.dims(), attrs.begin};
+  Selection selection = request.plain_selection();
+  const auto view = view_of(request.input(0).shape, request.given_or_plain(0));
+  const bool blocked = view && view->block > 1 && outer[1] == inner[1] && outer[1] % view->block == 0;
+  if (blocked) {
+    selection.inputs[0] = *request.given[0];
+    selection.outputs[0] = layout_like(request.output_dims(0), *request.given[0]);
+    for (auto* extents : {&box.outer, &box.inner}) {
+      (*extents)[1] /= view->block;
+      extents->push_back(view->block);
+    }
+    box.begin.push_back(0);
+  }
+  selection.kernel = pads ? native::make_pad(box, attrs.value) : native::make_crop(box);
+  return selection;
+}
+
+}  // namespace penstock::kernels::onednn

@@ -1,0 +1,31 @@
+#include "kernels/native/loss_kernels.h"
+#include "kernels/native/update_kernels.h"
+#include "kernels/onednn/channel_layout.h"
+
+namespace penstock::kernels::onednn {
+
+Selection select_loss(const Request& request) {
+  const ir::Shape& shape = request.input(0).shape;
+  const native::LossShape loss{shape[0], shape[1], shape.elements(2, shape.rank())};
+  Selection selection = request.plain_selection();
+  selection.kernel = request.op.kind == ir::OpKind::cross_entropy ? native::make_cross_entropy(loss)
+                     : request.op.kind == ir::OpKind::cross_entropy_backward
+                         ? native::make_cross_entropy_backward(loss)
+                         : native::make_count_correct(loss);
+  return selection;
+}
+
+/// Everything in the parameter's layout: the gradient is reordered if it came in another.
+Selection select_update(const Request& request) {
+  const ir::Layout layout = request.given_or_plain(0);
+  Selection selection = request.plain_selection();
+  for (ir::Layout& input : selection.inputs) input = layout;
+  for (ir::Layout& output : selection.outputs) output = layout;
+  const std::int64_t count = floats_of(request.input(0), layout);
+  selection.kernel = request.op.kind == ir::OpKind::sgd_update
+                         ? native::make_sgd_update(count, request.op.attrs_as<ir::SgdAttrs>())
+                         : native::make_adam_update(count, request.op.attrs_as<ir::AdamAttrs>());
+  return selection;
+}
+
+}  // namespace penstock::kernels::onednn

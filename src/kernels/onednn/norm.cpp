@@ -1,0 +1,54 @@
+#include <array>
+
+#include "base/error.h"
+#include "kernels/native/norm_kernels.h"
+#include "kernels/onednn/channel_layout.h"
+
+namespace penstock::kernels::onednn {
+namespace {
+
+/// One bit an element, in the order of the normalised tensor.
+ir::Layout mask_layout(const native::ChannelView& view, const ir::Layout& of) {
+  ir::Layout layout;
+  layout.tag = "bits:" + (of.is_plain() ? "plain" : of.tag);
+  layout.size_bytes = view.mask_bytes();
+  return layout;
+}
+
+}  // namespace
+
+Selection select_batch_norm(const Request& request) {
+  const auto& attrs = request.op.attrs_as<ir::NormAttrs>();
+  const ir::Shape& shape = request.input(0).shape;
+  Selection selection = request.plain_selection();
+  const ir::Layout layout = common_layout(request, std::array<std::size_t, 1>{0});
+  const native::ChannelView view = *view_of(shape, layout);
+  selection.inputs[0] = layout;
+  switch (request.op.kind) {
+    case ir::OpKind::batch_norm_statistics:
+      selection.kernel = native::make_norm_statistics(view);
+      break;
+    case ir::OpKind::batch_norm:
+      if (attrs.add) selection.inputs[5] = layout;
+      selection.outputs[0] = layout;
+      if (attrs.relu && attrs.mask) selection.outputs[1] = mask_layout(view, layout);
+      selection.kernel = native::make_norm_forward(view, attrs);
+      break;
+    default:
+      selection.inputs[1] = layout;
+      if (attrs.mask) selection.inputs[5] = mask_layout(view, layout);
+      selection.outputs[0] = layout;
+      if (attrs.add) selection.outputs[3] = layout;
+      selection.kernel = native::make_norm_backward(view, attrs);
+  }
+  return selection;
+}
+
+Selection select_statistics_update(const Request& request) {
+  Selection selection = request.plain_selection();
+  selection.kernel = native::make_statistics_update(request.input(0).shape.elements(),
+                                                    request.op.attrs_as<ir::StatisticsAttrs>());
+  return selection;
+}
+
+}  // namespace penstock::kernels::onednn

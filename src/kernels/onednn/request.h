@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "ir/graph.h"
+#include "kernels/kernel.h"
+#include "kernels/onednn/primitive_kernel.h"
+
+namespace penstock::kernels::onednn {
+
+/// An op that needs a kernel, as the family's selector sees it.
+struct Request {
+  const ir::Graph& graph;
+  const ir::Op& op;
+  std::span<const ir::Layout* const> given;  ///< null: not decided yet
+  std::shared_ptr<const Engine> engine;
+
+  const ir::Tensor& input(std::size_t i) const { return graph.tensor(op.inputs[i]); }
+  const ir::Tensor& output(std::size_t i) const { return graph.tensor(op.outputs[i]); }
+  const Dims& input_dims(std::size_t i) const { return input(i).shape.dims(); }
+  const Dims& output_dims(std::size_t i) const { return output(i).shape.dims(); }
+  /// The layout input `i` has now; plain if it has none.
+  ir::Layout given_or_plain(std::size_t i) const { return given[i] != nullptr ? *given[i] : ir::Layout{}; }
+  /// A selection with every layout plain, to be filled in.
+  Selection plain_selection() const {
+    Selection selection;
+    selection.inputs.resize(op.inputs.size());
+    selection.outputs.resize(op.outputs.size());
+    return selection;
+  }
+};
+
+using Variants = std::vector<std::shared_ptr<const Kernel>>;
+
+Selection select_data(const Request& request);
+
+Selection select_conv(const Request& request);
+/// Implementations for the layouts the request gives (inputs) and the graph has (outputs).
+Variants conv_variants(const Request& request);
+
+Selection select_linear(const Request& request);
+Selection select_matmul(const Request& request);
+Selection select_bias(const Request& request);
+
+Selection select_batch_norm(const Request& request);
+Selection select_statistics_update(const Request& request);
+Selection select_layer_norm(const Request& request);
+
+Selection select_activation(const Request& request);
+Selection select_pool(const Request& request);
+Selection select_global_avg_pool(const Request& request);
+/// The layout that global_avg_pool_backward's gradient takes: the one the pooled tensor had in forward, which
+/// the op itself does not name.
+ir::Layout pooled_layout(const Request& request);
+Selection select_lrn(const Request& request);
+Selection select_dropout(const Request& request);
+
+Selection select_pointwise(const Request& request);
+Selection select_concat(const Request& request);
+Selection select_pad(const Request& request);
+Selection select_upsample(const Request& request);
+Selection select_reshape(const Request& request);
+Selection select_transpose(const Request& request);
+Selection select_softmax(const Request& request);
+
+Selection select_loss(const Request& request);
+Selection select_update(const Request& request);
+
+std::shared_ptr<const Kernel> make_reorder(const std::shared_ptr<const Engine>& engine,
+                                           const ir::Tensor& tensor, const ir::Layout& from,
+                                           const ir::Layout& to);
+
+}  // namespace penstock::kernels::onednn

@@ -1,0 +1,124 @@
+#include "base/error.h"
+#include "kernels/reference/families.h"
+
+namespace penstock::kernels::reference {
+
+using ir::OpKind;
+
+namespace {
+
+Body make_data() {
+  return [](const KernelArgs& args) {
+    require(static_cast<bool>(args.step->feed), "the step has no data to feed");
+    args.step->feed(static_cast<float*>(args.outputs[0]), static_cast<std::int32_t*>(args.outputs[1]));
+  };
+}
+
+}  // namespace
+
+Body make_body(const Described& d) {
+  switch (d.op.kind) {
+    case OpKind::data:
+      return make_data();
+    case OpKind::conv:
+      return conv(d);
+    case OpKind::conv_backward_data:
+      return conv_backward_data(d);
+    case OpKind::conv_backward_weights:
+      return conv_backward_weights(d);
+    case OpKind::conv_transpose:
+      return conv_transpose(d);
+    case OpKind::conv_transpose_backward_data:
+      return conv_transpose_backward_data(d);
+    case OpKind::conv_transpose_backward_weights:
+      return conv_transpose_backward_weights(d);
+    case OpKind::linear:
+      return linear(d);
+    case OpKind::linear_backward_data:
+      return linear_backward_data(d);
+    case OpKind::linear_backward_weights:
+      return linear_backward_weights(d);
+    case OpKind::matmul:
+      return matmul(d);
+    case OpKind::bias:
+      return bias(d);
+    case OpKind::bias_backward:
+      return bias_backward(d);
+    case OpKind::batch_norm_statistics:
+      return batch_norm_statistics(d);
+    case OpKind::batch_norm:
+      return batch_norm(d);
+    case OpKind::batch_norm_backward:
+      return batch_norm_backward(d);
+    case OpKind::statistics_update:
+      return statistics_update(d);
+    case OpKind::layer_norm:
+      return layer_norm(d);
+    case OpKind::layer_norm_backward:
+      return layer_norm_backward(d);
+    case OpKind::activation:
+      return activation(d);
+    case OpKind::activation_backward:
+      return activation_backward(d);
+    case OpKind::max_pool:
+      return max_pool(d);
+    case OpKind::max_pool_backward:
+      return max_pool_backward(d);
+    case OpKind::avg_pool:
+      return avg_pool(d);
+    case OpKind::avg_pool_backward:
+      return avg_pool_backward(d);
+    case OpKind::global_avg_pool:
+      return global_avg_pool(d);
+    case OpKind::global_avg_pool_backward:
+      return global_avg_pool_backward(d);
+    case OpKind::lrn:
+      return lrn(d);
+    case OpKind::lrn_backward:
+      return lrn_backward(d);
+    case OpKind::dropout:
+      return dropout(d);
+    // The same mask and the same scale in both directions.
+    case OpKind::dropout_backward:
+      return dropout(d);
+    case OpKind::add:
+      return add(d);
+    case OpKind::multiply:
+      return multiply(d);
+    case OpKind::concat:
+      return concat(d);
+    case OpKind::split:
+      return split(d);
+    case OpKind::pad:
+      return pad(d);
+    case OpKind::crop:
+      return crop(d);
+    case OpKind::upsample:
+      return upsample(d);
+    case OpKind::upsample_backward:
+      return upsample_backward(d);
+    case OpKind::reshape:
+      return copy(d);
+    case OpKind::transpose:
+      return transpose(d);
+    case OpKind::softmax:
+      return softmax(d);
+    case OpKind::softmax_backward:
+      return softmax_backward(d);
+    case OpKind::cross_entropy:
+      return cross_entropy(d);
+    case OpKind::cross_entropy_backward:
+      return cross_entropy_backward(d);
+    case OpKind::count_correct:
+      return count_correct(d);
+    case OpKind::sgd_update:
+      return sgd_update(d);
+    case OpKind::adam_update:
+      return adam_update(d);
+    case OpKind::reorder:
+      break;
+  }
+  throw InternalError("the layouts, not the op, say what a reorder does");
+}
+
+}  // namespace penstock::kernels::reference

@@ -1,0 +1,124 @@
+#include <algorithm>
+
+#include "lower/passes.h"
+
+namespace penstock::lower {
+namespace {
+
+using ir::kNone;
+using ir::Op;
+using ir::OpId;
+using ir::OpKind;
+using ir::TensorId;
+
+/// Finds each ReLU's pattern and puts the fused op in the ReLU's place; the ops before it vanish.
+class Fuser {
+ public:
+  explicit Fuser(const ir::Graph& forward)
+      : graph_(forward), readers_(ir::consumers(forward)), gone_(forward.ops.size(), false) {}
+
+  ir::Graph run() {
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      Op& op = graph_.ops[i];
+      if (op.kind != OpKind::activation) continue;
+      if (op.attrs_as<ir::ActivationAttrs>().function != ir::Activation::relu) continue;
+      fuse_relu(op);
+    }
+    std::vector<Op> kept;
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (!gone_[i]) kept.push_back(std::move(graph_.ops[i]));
+    }
+    graph_.ops = std::move(kept);
+    return compact(std::move(graph_));
+  }
+
+ private:
+  /// The op that made `tensor`, if this is its only use and nobody outside the step looks at it.
+  OpId sole_producer(TensorId tensor) const {
+    const bool seen = tensor == graph_.logits || tensor == graph_.loss;
+    return !seen && readers_[static_cast<std::size_t>(tensor)].size() == 1 ? graph_.tensor(tensor).producer
+                                                                           : kNone;
+  }
+  const Op* producer_op(OpId id) const { return id != kNone ? &graph_.op(id) : nullptr; }
+  void drop(OpId id) { gone_[static_cast<std::size_t>(id)] = true; }
+
+  bool fuse_relu(Op& relu) {
+    const OpId before = sole_producer(relu.inputs[0]);
+    const Op* op = producer_op(before);
+    if (op == nullptr) return false;
+    switch (op->kind) {
+      case OpKind::conv:
+      case OpKind::conv_transpose: {
+        auto attrs = op->attrs_as<ir::ConvAttrs>();
+        attrs.relu = true;
+        replace(relu, before, attrs);
+        return true;
+      }
+      case OpKind::linear:
+        replace(relu, before, ir::LinearAttrs{true});
+        return true;
+      case OpKind::batch_norm:
+        if (op->attrs_as<ir::NormAttrs>().relu) return false;
+        replace_norm(relu, before);
+        return true;
+      case OpKind::add:
+        return fuse_add(relu, before);
+      default:
+        return false;
+    }
+  }
+
+  /// batch norm -> add -> ReLU. Of two batch norms the later one takes the other's result as what is added.
+  bool fuse_add(Op& relu, OpId add_id) {
+    const Op add = graph_.op(add_id);
+    if (add.inputs[0] == add.inputs[1]) return false;
+    OpId norm = kNone;
+    for (const TensorId input : add.inputs) {
+      const OpId id = sole_producer(input);
+      const Op* op = producer_op(id);
+      if (op == nullptr || op->kind != OpKind::batch_norm) continue;
+      const auto& attrs = op->attrs_as<ir::NormAttrs>();
+      if (!attrs.relu && !attrs.add) norm = std::max(norm, id);
+    }
+    if (norm == kNone) return false;
+    const TensorId other = add.inputs[0] == graph_.op(norm).outputs[0] ? add.inputs[1] : add.inputs[0];
+    replace_norm(relu, norm);
+    relu.inputs.push_back(other);
+    std::get<ir::NormAttrs>(relu.attrs).add = true;
+    drop(add_id);
+    return true;
+  }
+
+  void replace_norm(Op& relu, OpId norm_id) {
+    auto attrs = graph_.op(norm_id).attrs_as<ir::NormAttrs>();
+    attrs.relu = true;
+    const Op* statistics = producer_op(graph_.tensor(graph_.op(norm_id).inputs[3]).producer);
+    attrs.mask = statistics != nullptr && statistics->kind == OpKind::batch_norm_statistics;
+    replace(relu, norm_id, attrs);
+    if (!attrs.mask) return;
+    const ir::Shape shape = graph_.tensor(relu.outputs[0]).shape;
+    relu.outputs.push_back(graph_.add_tensor(relu.name + ".mask", ir::DType::u8, shape, ir::Role::workspace));
+  }
+
+  /// The ReLU becomes the op before it, with the ReLU's output.
+  void replace(Op& relu, OpId id, const ir::Attrs& attrs) {
+    const Op& before = graph_.op(id);
+    relu.kind = before.kind;
+    relu.name = before.name;
+    relu.inputs = before.inputs;
+    relu.attrs = attrs;
+    drop(id);
+  }
+
+  ir::Graph graph_;
+  std::vector<std::vector<OpId>> readers_;
+  std::vector<bool> gone_;
+};
+
+}  // namespace
+
+ir::Graph fuse(const ir::Graph& forward) {
+  return Fuser(forward).run();
+}
+
+}  // namespace penstock::lower

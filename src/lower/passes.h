@@ -1,0 +1,20 @@
+#pragma once
+
+#include "ir/graph.h"
+#include "lower/lower.h"
+
+/// The passes that lower() is made of.
+namespace penstock::lower {
+
+/// The same graph without tensors that nothing names, and storages numbered from 0 without gaps.
+ir::Graph compact(ir::Graph graph);
+
+/// Asks the backend for each op's kernel in turn, gives its outputs the layouts it wants and inserts a
+/// reorder before an op whose input has another layout. A reordered tensor serves all later ops that want it
+/// so; a reordered parameter only those of the same phase, so that it is not kept from forward to backward.
+Executable assign_layouts(const ir::Graph& graph, kernels::Backend& backend, const Executable* fixed_state);
+
+/// Lets an output take the storage of an input that its kernel may overwrite and that nobody reads later.
+void share_in_place(Executable& executable);
+
+}  // namespace penstock::lower

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ir/graph.h"
+#include "models/builder.h"
+#include "models/models.h"
+
+namespace penstock::models {
+
+/// One network to be built: the model's entry and the options with its defaults filled in. What every
+/// family's builder gets.
+struct Instance {
+  std::string name;
+  ir::Shape images;
+  std::int64_t classes = 0;
+  bool per_pixel = false;
+  double width = 1;
+  bool dropout = true;
+  bool training = true;
+
+  /// Checks the options; UserError names the one that is out of range.
+  Instance(const ModelInfo& info, const ModelOptions& options, bool is_training);
+
+  /// A channel count of the network scaled by `width`, at least 1.
+  std::int64_t channels(std::int64_t full) const;
+  float dropout_probability(float probability) const { return dropout ? probability : 0; }
+  Builder builder() const;
+};
+
+/// Normal with deviation sqrt(2 / fan): He's rule for layers before a ReLU.
+ir::Init he_normal(std::int64_t fan);
+
+}  // namespace penstock::models
