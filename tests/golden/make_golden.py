@@ -2,7 +2,8 @@
 
 For each small instance: five SGD and five Adam steps on one batch in float64. Parameters and inputs come from a hash
 of (name, index) that the C++ test computes too. The same in float32 is run beside it, and has to agree: otherwise the
-instance is too chaotic to compare. Also state_dicts.json: the names and shapes of torchvision's full-size models.
+instance is too chaotic to compare. Also state_dicts.json: the names and shapes of torchvision's full-size models, and
+optimizers.json: single updates with each optimizer's options.
 """
 import hashlib
 import json
@@ -18,7 +19,7 @@ from networks import make_network
 FOLDER = pathlib.Path(__file__).parent
 STEPS = 5
 MOMENTUM = 0.9
-WEIGHT_DECAY = 1e-4
+WEIGHT_DECAY = 0.05  # large enough to show in five steps
 LARGEST_DIFFERENCE = 2e-5  # of float32 from float64; the test allows 1e-4
 
 INSTANCES = {
@@ -26,8 +27,8 @@ INSTANCES = {
     "lenet": (4, 1, 28, 10, 1, 1e-3, 1e-4),
     "alexnet": (4, 3, 63, 7, 1 / 16, 3e-4, 5e-5),
     "vgg16": (4, 3, 32, 7, 1 / 16, 3e-4, 5e-5),
-    "vgg19": (2, 3, 100, 7, 1 / 16, 1e-4, 2e-5),
-    "resnet20": (4, 1, 28, 10, 1 / 2, 2e-3, 5e-4),
+    "vgg19": (2, 3, 64, 7, 1 / 16, 2e-4, 2e-5),
+    "resnet20": (4, 1, 28, 10, 1 / 4, 2e-3, 5e-4),
     "resnet18": (4, 3, 64, 7, 1 / 8, 2e-3, 1e-4),
     "resnet34": (4, 3, 64, 7, 1 / 16, 2e-3, 2e-4),
     "resnet50": (4, 3, 64, 7, 1 / 16, 1e-3, 1e-4),
@@ -35,9 +36,9 @@ INSTANCES = {
     "resnet152": (4, 3, 64, 7, 1 / 16, 1e-3, 1e-4),
     "resnet-137": (4, 3, 64, 7, 1 / 16, 1e-3, 1e-4),
     "densenet121": (4, 3, 64, 7, 1 / 8, 1e-3, 1e-4),
-    "inception-v4": (4, 3, 107, 7, 1 / 16, 1e-3, 1e-4),
+    "inception-v4": (4, 3, 107, 7, 1 / 16, 1e-3, 5e-5),
     "unet": (2, 3, 48, 3, 1 / 16, 2e-2, 1e-3),
-    "unet3d": (2, 1, 16, 3, 1 / 8, 2e-2, 1e-3),
+    "unet3d": (2, 1, 16, 3, 1 / 16, 2e-2, 1e-3),
 }
 
 
@@ -157,8 +158,36 @@ def make_state_dicts():
     (FOLDER / "state_dicts.json").write_text(json.dumps(digests, indent=1) + "\n")
 
 
+OPTIMIZERS = {
+    "sgd": (torch.optim.SGD, {}),
+    "sgd with weight decay": (torch.optim.SGD, {"weight_decay": 0.1}),
+    "sgd with momentum": (torch.optim.SGD, {"momentum": 0.9, "weight_decay": 0.1}),
+    "sgd with Nesterov": (torch.optim.SGD, {"momentum": 0.8, "weight_decay": 0.1, "nesterov": True}),
+    "adam": (torch.optim.Adam, {}),
+    "adam with weight decay": (torch.optim.Adam, {"betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.1}),
+    "adamw": (torch.optim.AdamW, {"weight_decay": 0.1}),
+    "adamw with betas": (torch.optim.AdamW, {"betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.2}),
+}
+
+
+def make_optimizers():
+    """A parameter [2, 3] behind each of five updates; the gradient of step t is uniform("gradient t")."""
+    results = {}
+    for name, (optimizer, options) in OPTIMIZERS.items():
+        parameter = uniform("parameter", (2, 3)).double().requires_grad_()
+        rule = optimizer([parameter], lr=0.1, **options)
+        results[name] = []
+        for step in range(STEPS):
+            parameter.grad = uniform(f"gradient {step}", (2, 3)).double()
+            rule.step()
+            results[name].append(rounded(parameter.detach().flatten().tolist()))
+    lines = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in results.items()]
+    (FOLDER / "optimizers.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 if __name__ == "__main__":
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     make_state_dicts()
+    make_optimizers()
     for model_name in sys.argv[1:] or INSTANCES:
         make(model_name)

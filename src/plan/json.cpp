@@ -1,0 +1,148 @@
+#include "plan/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "plan/profile.h"
+
+namespace penstock::plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kTransferNames[] = {"none", "read", "write"};
+constexpr Action kActions[] = {Action::acquire, Action::run,  Action::swap_out,
+                               Action::swap_in, Action::wait, Action::release};
+
+Action parse_action(const std::string& name) {
+  for (const Action action : kActions) {
+    if (name == action_name(action)) return action;
+  }
+  throw UserError("unknown action '" + name + "'");
+}
+
+Transfer parse_transfer(const std::string& name) {
+  for (int i = 0; i < 3; ++i) {
+    if (name == kTransferNames[i]) return static_cast<Transfer>(i);
+  }
+  throw UserError("unknown transfer '" + name + "'");
+}
+
+/// Runs `read` on the text as JSON; whatever is wrong becomes a UserError that begins with `source`.
+template <typename Read>
+auto parse(const std::string& text, const std::string& source, const char* what, const Read& read) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version").get<int>() != 1) throw UserError("it is of another version");
+    return read(json);
+  } catch (const std::exception& error) {
+    throw UserError(source + ": not a " + what + " that can be used: " + error.what());
+  }
+}
+
+}  // namespace
+
+std::string plan_to_json(const Problem& problem, const Plan& plan) {
+  Json json;
+  json["version"] = 1;
+  json["policy"] = plan.policy;
+  json["graph"] = problem.graph->name;
+  json["ops"] = problem.ops.size();
+  json["storages"] = problem.storages.size();
+  json["budget_bytes"] = plan.budget_bytes;
+  json["summary"] = {{"peak_bytes", plan.summary.peak_bytes},
+                     {"swapped_out_bytes", plan.summary.swapped_out_bytes},
+                     {"swapped_in_bytes", plan.summary.swapped_in_bytes},
+                     {"runs", plan.summary.runs},
+                     {"recomputed", plan.summary.recomputed}};
+  Json& boundary = json["boundary"] = Json::array();
+  for (const Place& place : plan.boundary) {
+    boundary.push_back({{"storage", place.storage},
+                        {"name", problem.storage_name(place.storage)},
+                        {"resident", place.resident},
+                        {"on_tier", place.on_tier},
+                        {"pending", kTransferNames[static_cast<int>(place.pending)]}});
+  }
+  Json& instructions = json["instructions"] = Json::array();
+  for (const Instruction& in : plan.instructions) {
+    if (in.action == Action::run) {
+      instructions.push_back(Json::array({"run", in.id, problem.graph->op(in.id).name, in.variant}));
+    } else {
+      instructions.push_back(Json::array({action_name(in.action), in.id, problem.storage_name(in.id)}));
+    }
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Plan plan_from_json(const Problem& problem, const std::string& text, const std::string& source) {
+  return parse(text, source, "plan", [&](const Json& json) {
+    if (json.at("graph").get<std::string>() != problem.graph->name ||
+        json.at("ops").get<std::size_t>() != problem.ops.size() ||
+        json.at("storages").get<std::size_t>() != problem.storages.size()) {
+      throw UserError("it is for another network");
+    }
+    Plan plan;
+    plan.policy = json.at("policy").get<std::string>();
+    plan.budget_bytes = json.at("budget_bytes").get<std::int64_t>();
+    const Json& summary = json.at("summary");
+    plan.summary.peak_bytes = summary.at("peak_bytes").get<std::int64_t>();
+    plan.summary.swapped_out_bytes = summary.at("swapped_out_bytes").get<std::int64_t>();
+    plan.summary.swapped_in_bytes = summary.at("swapped_in_bytes").get<std::int64_t>();
+    plan.summary.runs = summary.at("runs").get<std::int64_t>();
+    plan.summary.recomputed = summary.at("recomputed").get<std::int64_t>();
+    for (const Json& place : json.at("boundary")) {
+      plan.boundary.push_back({place.at("storage").get<ir::StorageId>(), place.at("resident").get<bool>(),
+                               place.at("on_tier").get<bool>(),
+                               parse_transfer(place.at("pending").get<std::string>())});
+    }
+    for (const Json& in : json.at("instructions")) {
+      const Action action = parse_action(in.at(0).get<std::string>());
+      const std::int32_t variant = action == Action::run ? in.at(3).get<std::int32_t>() : 0;
+      plan.instructions.push_back({action, in.at(1).get<std::int32_t>(), variant});
+    }
+    return plan;
+  });
+}
+
+std::string profile_to_json(const Profile& profile) {
+  Json json;
+  json["version"] = 1;
+  json["measured"] = profile.measured;
+  json["tier"] = {{"read_bandwidth", profile.tier.read_bandwidth},
+                  {"write_bandwidth", profile.tier.write_bandwidth},
+                  {"read_bandwidth_together", profile.tier.read_bandwidth_together},
+                  {"write_bandwidth_together", profile.tier.write_bandwidth_together},
+                  {"latency_seconds", profile.tier.latency_seconds},
+                  {"serves_waiting_first", profile.tier.serves_waiting_first}};
+  json["op_seconds"] = profile.op_seconds;
+  return json.dump();
+}
+
+Profile profile_from_json(const std::string& text, const std::string& source) {
+  return parse(text, source, "profile", [](const Json& json) {
+    Profile profile;
+    profile.measured = json.at("measured").get<bool>();
+    const Json& tier = json.at("tier");
+    profile.tier.read_bandwidth = tier.at("read_bandwidth").get<double>();
+    profile.tier.write_bandwidth = tier.at("write_bandwidth").get<double>();
+    profile.tier.read_bandwidth_together = tier.at("read_bandwidth_together").get<double>();
+    profile.tier.write_bandwidth_together = tier.at("write_bandwidth_together").get<double>();
+    profile.tier.latency_seconds = tier.at("latency_seconds").get<double>();
+    profile.tier.serves_waiting_first = tier.at("serves_waiting_first").get<bool>();
+    profile.op_seconds = json.at("op_seconds").get<std::vector<std::vector<double>>>();
+    for (const double bandwidth :
+         {profile.tier.read_bandwidth, profile.tier.write_bandwidth, profile.tier.read_bandwidth_together,
+          profile.tier.write_bandwidth_together}) {
+      if (!(bandwidth > 0)) throw UserError("a bandwidth is not above 0");
+    }
+    for (const auto& variants : profile.op_seconds) {
+      if (variants.empty()) throw UserError("an op has no time");
+      for (const double seconds : variants) {
+        if (!(seconds >= 0)) throw UserError("an op's time is below 0");
+      }
+    }
+    return profile;
+  });
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+#include "plan/policies.h"
+#include "plan/problem.h"
+
+namespace penstock::plan {
+
+enum class PolicyKind : std::uint8_t { keep, lms, window };
+
+/// "keep", "lms", ...; throws UserError that lists them all.
+PolicyKind parse_policy(std::string_view name);
+const char* policy_name(PolicyKind policy);
+std::vector<PolicyKind> all_policies();
+
+struct PlanOptions {
+  PolicyKind policy = PolicyKind::window;
+  LmsOptions lms;
+  WindowOptions window;
+};
+
+/// Plans by the policy and proves the plan. Throws BudgetError where the policy cannot plan within the
+/// budget.
+Plan make_plan(const Problem& problem, const PlanOptions& options);
+
+/// The smallest budget (Problem::budget_bytes) at which make_plan() succeeds. Whatever budget the problem has
+/// is ignored.
+std::int64_t smallest_budget(const Problem& problem, const PlanOptions& options);
+
+}  // namespace penstock::plan

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/tensor.h"
+
+namespace penstock::plan {
+
+/// How fast a tier is. Bandwidths in bytes per second, above 0.
+struct TierProfile {
+  double read_bandwidth = 2e9;           ///< while nothing is written
+  double write_bandwidth = 2e9;          ///< while nothing is read
+  double read_bandwidth_together = 1e9;  ///< while both go on
+  double write_bandwidth_together = 1e9;
+  double latency_seconds = 1e-4;  ///< of a request, beside its bytes; those of several overlap
+  bool serves_waiting_first =
+      true;  ///< what is waited for overtakes all else; otherwise each direction is first come, first served
+  bool operator==(const TierProfile&) const = default;
+};
+
+/// Measured (or estimated) times of one graph's ops and of a tier. Plain data.
+struct Profile {
+  std::vector<std::vector<double>> op_seconds;  ///< by op, then by variant
+  TierProfile tier;
+  bool measured = false;  ///< otherwise an estimate
+
+  double seconds(ir::OpId op, std::int32_t variant = 0) const {
+    return op_seconds[static_cast<std::size_t>(op)][static_cast<std::size_t>(variant)];
+  }
+};
+
+/// The profile as JSON: {"version": 1, "measured": bool, "op_seconds": [[s, ...], ...], "tier": {...}}, keys
+/// of the tier as the members above.
+std::string profile_to_json(const Profile& profile);
+/// Throws UserError that names `source` if the text is not such a profile.
+Profile profile_from_json(const std::string& text, const std::string& source);
+
+}  // namespace penstock::plan
