@@ -12,8 +12,10 @@ bool FaultyFileIo::strikes() {
 
 std::int64_t FaultyFileIo::struck(std::int64_t size_bytes) const {
   if (plan_.kind == Kind::error) return -plan_.error_number;
-  // More than half, and no whole page at the end: the rest has to go on from a page boundary.
-  return plan_.kind == Kind::short_count ? size_bytes / 2 + 512 : 0;
+  if (plan_.kind == Kind::no_count) return 0;
+  // About half, and no whole page at the end: the rest has to go on from a page boundary. A single page is
+  // never cut.
+  return size_bytes <= 4096 ? size_bytes : size_bytes / 2 + 512;
 }
 
 ssize_t FaultyFileIo::read_at(int file, void* data, std::int64_t size_bytes, std::int64_t offset_bytes) {

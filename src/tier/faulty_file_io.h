@@ -14,7 +14,7 @@ class FaultyFileIo final : public FileIo {
   enum class Kind {
     none,
     error,        // fails with `error_number`
-    short_count,  // moves a part only
+    short_count,  // moves a part only, if there is more than one page
     no_count,     // moves nothing and says so
   };
   struct Plan {

@@ -112,9 +112,9 @@ TEST_P(StoreTest, RandomTrafficAgainstAModel) {
 }
 
 TEST_P(StoreTest, EndsWithRequestsUnderWay) {
-  for (int round = 0; round < 5; ++round) {
-    Traffic traffic({40 * kMiB});
-    const MadeTier made = make_tier(options_for(GetParam()), {40 * kMiB});
+  for (int round = 0; round < 3; ++round) {
+    Traffic traffic({24 * kMiB});
+    const MadeTier made = make_tier(options_for(GetParam()), {24 * kMiB});
     made.tier->write(0, traffic.out(0).data());
     made.tier->read(0, traffic.in(0).data());
   }
@@ -125,17 +125,18 @@ TEST_P(StoreTest, PassingFaultsAreOvercome) {
   for (const auto& [kind, number] :
        {std::pair{Kind::short_count, 0}, {Kind::error, EINTR}, {Kind::error, EAGAIN}}) {
     std::int64_t calls = 1;
+    const std::vector<std::int64_t> sizes{1, 5000, kMiB + 40'000, 0, 100'000};
     for (std::int64_t at = 0; at < calls; ++at) {
       auto io = std::make_shared<FaultyFileIo>(FaultyFileIo::Plan{kind, number, at, false, 0, 0});
       TierOptions options = options_for(GetParam());
       options.file_io = io;
-      Traffic traffic(kSizes);
-      const MadeTier made = make_tier(options, kSizes);
+      Traffic traffic(sizes);
+      const MadeTier made = make_tier(options, sizes);
       EXPECT_EQ(traffic.round_trip(*made.tier, 9), 0) << "fault at call " << at;
       EXPECT_EQ(made.tier->stats().read_bytes, made.tier->stats().written_bytes);
       calls = io->calls();
     }
-    EXPECT_GT(calls, 10);
+    EXPECT_GE(calls, 10);
   }
 }
 
@@ -144,16 +145,10 @@ TEST_P(StoreTest, EndlessShortTransfersStillArrive) {
       std::make_shared<FaultyFileIo>(FaultyFileIo::Plan{FaultyFileIo::Kind::short_count, 0, 0, true, 0, 0});
   TierOptions options = options_for(GetParam());
   options.file_io = io;
-  // A single page can never be moved in part: whole pages only.
-  const std::vector<std::int64_t> sizes{2 * kMiB};
-  Traffic traffic(sizes);
-  const MadeTier made = make_tier(options, sizes);
-  try {
-    EXPECT_EQ(traffic.round_trip(*made.tier, 9), 0);
-  } catch (const RunError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("no progress"));
-  }
-  EXPECT_GT(io->calls(), 10);
+  Traffic traffic({2 * kMiB});
+  const MadeTier made = make_tier(options, {2 * kMiB});
+  EXPECT_EQ(traffic.round_trip(*made.tier, 9), 0);
+  EXPECT_GT(io->calls(), 20);
 }
 
 TEST_P(StoreTest, LastingFaultsAreOneClearError) {
