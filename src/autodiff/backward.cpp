@@ -63,6 +63,7 @@ class BackwardBuilder : public RuleContext {
   void emit(ir::OpKind kind, const std::string& suffix, std::vector<TensorId> inputs, ir::Attrs attrs,
             const std::vector<std::size_t>& of_inputs) override {
     std::vector<TensorId> outputs;
+    outputs.reserve(of_inputs.size());
     for (const std::size_t input : of_inputs) outputs.push_back(make_gradient(op_.inputs[input]));
     append(kind, op_.name + "." + suffix, std::move(inputs), outputs, std::move(attrs));
     for (std::size_t i = 0; i < outputs.size(); ++i) pass(of_inputs[i], outputs[i]);

@@ -35,11 +35,12 @@ std::int64_t parse_bytes(std::string_view text, std::string_view what) {
                                                                                {"tib", 1099511627776.0}}};
   if (error == std::errc() && std::isfinite(number) && number >= 0) {
     for (const auto& [name, factor] : kUnits) {
-      if (unit == name && number * factor < 9e18) return static_cast<std::int64_t>(std::llround(number * factor));
+      if (unit == name && number * factor < 9e18)
+        return static_cast<std::int64_t>(std::llround(number * factor));
     }
   }
-  throw UserError(
-      fmt::format("{}: '{}' is not a size; write a number and a unit, such as 800MiB, 1GiB or 2GB", what, text));
+  throw UserError(fmt::format(
+      "{}: '{}' is not a size; write a number and a unit, such as 800MiB, 1GiB or 2GB", what, text));
 }
 
 std::string format_bytes(std::int64_t bytes) {

@@ -11,6 +11,8 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
+constexpr std::size_t kRoles = static_cast<std::size_t>(Role::result) + 1;
+
 void print_tensor(Out out, const Graph& graph, TensorId id) {
   const Tensor& tensor = graph.tensor(id);
   fmt::format_to(out, "{} {}{}", tensor.name, dtype_name(tensor.dtype), tensor.shape.to_string());
@@ -39,7 +41,6 @@ void print_op(Out out, const Graph& graph, std::size_t index) {
 
 /// Each storage counts once, for the role of the first tensor that has it.
 void print_totals(Out out, const Graph& graph) {
-  constexpr std::size_t kRoles = static_cast<std::size_t>(Role::result) + 1;
   std::array<std::int64_t, kRoles> bytes{};
   std::array<std::int64_t, kRoles> count{};
   const std::vector<std::int64_t> sizes = storage_sizes(graph);

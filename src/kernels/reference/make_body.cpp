@@ -76,9 +76,8 @@ Body make_body(const Described& d) {
       return lrn(d);
     case OpKind::lrn_backward:
       return lrn_backward(d);
-    case OpKind::dropout:
-      return dropout(d);
     // The same mask and the same scale in both directions.
+    case OpKind::dropout:
     case OpKind::dropout_backward:
       return dropout(d);
     case OpKind::add:
