@@ -26,7 +26,7 @@ function(penstock_tests name)
     return()
   endif()
   add_executable(${name}_tests ${sources})
-  target_link_libraries(${name}_tests PRIVATE penstock_test_support ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name}_tests PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name}_tests PRIVATE
     PENSTOCK_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PENSTOCK_BINARY_DIR="${PROJECT_BINARY_DIR}")
