@@ -15,6 +15,8 @@ constexpr std::int64_t kChannels = 3;
 constexpr std::int64_t kImageBytes = kChannels * kSide * kSide;
 /// One byte of label before each image.
 constexpr std::int64_t kRecordBytes = kImageBytes + 1;
+/// Records read in one go when the labels are collected.
+constexpr std::int64_t kAtOnce = 256;
 
 void append_labels(const InputFile& file, std::vector<std::uint8_t>& labels) {
   const std::int64_t count = file.size_bytes() / kRecordBytes;
@@ -22,7 +24,6 @@ void append_labels(const InputFile& file, std::vector<std::uint8_t>& labels) {
     throw UserError(fmt::format("{} is cut short or not of CIFAR-10: {} bytes are no multiple of {}",
                                 file.path(), file.size_bytes(), kRecordBytes));
   }
-  constexpr std::int64_t kAtOnce = 256;
   std::vector<std::uint8_t> records(static_cast<std::size_t>(kAtOnce * kRecordBytes));
   for (std::int64_t first = 0; first < count; first += kAtOnce) {
     const std::int64_t here = std::min(kAtOnce, count - first);

@@ -11,13 +11,19 @@
 #include "data/input_file.h"
 
 namespace penstock {
+namespace {
+
+/// Deflate shrinks nothing by more than this.
+constexpr std::int64_t kBestRatio = 1032;
+constexpr std::int64_t kPieceBytes = 1 << 20;
+
+}  // namespace
 
 GzipReader::GzipReader(std::string path) : path_(std::move(path)) {
   const InputFile file(path_);
   std::array<unsigned char, 2> magic{};
   file.read_at(0, magic.data(), std::min<std::int64_t>(2, file.size_bytes()));
   gzipped_ = magic[0] == 0x1f && magic[1] == 0x8b;
-  constexpr std::int64_t kBestRatio = 1032;
   largest_content_bytes_ = file.size_bytes() * (gzipped_ ? kBestRatio : 1);
   stream_ = gzopen(path_.c_str(), "rb");
   if (stream_ == nullptr) throw UserError(fmt::format("cannot open {}", path_));
@@ -28,11 +34,10 @@ GzipReader::~GzipReader() {
 }
 
 std::int64_t GzipReader::read_some(void* to, std::int64_t size_bytes) {
-  constexpr std::int64_t kPiece = 1 << 20;
   auto* at = static_cast<char*>(to);
   std::int64_t total = 0;
   while (total < size_bytes) {
-    const auto piece = static_cast<unsigned>(std::min(kPiece, size_bytes - total));
+    const auto piece = static_cast<unsigned>(std::min(kPieceBytes, size_bytes - total));
     const int got = gzread(stream_, at + total, piece);
     int code = Z_OK;
     const char* text = gzerror(stream_, &code);

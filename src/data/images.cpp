@@ -11,6 +11,11 @@
 #include "data/input_file.h"
 
 namespace penstock {
+namespace {
+
+constexpr std::int64_t kMostPixels = 256 << 20;
+
+}  // namespace
 
 void refuse_image(const std::string& path, const std::string& why, std::FILE* file) {
   if (file != nullptr && std::ferror(file) != 0) throw RunError(fmt::format("cannot read {}", path));
@@ -18,7 +23,6 @@ void refuse_image(const std::string& path, const std::string& why, std::FILE* fi
 }
 
 void check_image_size(const std::string& path, std::int64_t width, std::int64_t height) {
-  constexpr std::int64_t kMostPixels = 256 << 20;
   if (width < 1 || height < 1 || width > kMostPixels / height) {
     refuse_image(path, fmt::format("{}x{} is more than {} million pixels", width, height, kMostPixels >> 20));
   }

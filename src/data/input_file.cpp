@@ -13,6 +13,12 @@
 #include "base/error.h"
 
 namespace penstock {
+namespace {
+
+/// Text in a message is cut at this many bytes.
+constexpr std::size_t kLongestText = 120;
+
+}  // namespace
 
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
@@ -58,12 +64,11 @@ void InputFile::read_at(std::int64_t offset_bytes, void* to, std::int64_t size_b
 }
 
 std::string printable(std::string_view text) {
-  constexpr std::size_t kLongest = 120;
-  std::string line(text.substr(0, kLongest));
+  std::string line(text.substr(0, kLongestText));
   std::replace_if(
       line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; },
       '?');
-  if (text.size() > kLongest) line += "...";
+  if (text.size() > kLongestText) line += "...";
   return line;
 }
 

@@ -15,6 +15,8 @@
 namespace penstock {
 namespace {
 
+constexpr int kMostScans = 200;
+
 /// libjpeg reports errors by a call that must not return: it jumps back to the guard() around the call of
 /// libjpeg.
 struct ErrorTrap {
@@ -39,7 +41,6 @@ void drop_message(j_common_ptr /*decoder*/) {}
 
 /// A progressive file may hold scans without end, each of which costs a pass over the image.
 void limit_scans(j_common_ptr decoder) {
-  constexpr int kMostScans = 200;
   const auto* reader = reinterpret_cast<j_decompress_ptr>(decoder);
   if (decoder->is_decompressor != 0 && reader->input_scan_number > kMostScans) {
     ERREXIT(decoder, JERR_BAD_PROGRESSION);

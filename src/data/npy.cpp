@@ -12,6 +12,9 @@
 namespace penstock {
 namespace {
 
+constexpr std::string_view kMagic("\x93NUMPY", 6);
+constexpr std::int64_t kLongestHeader = 1 << 20;
+
 /// Reads the header's text, a Python dictionary of three known keys: {'descr': '<f4', 'fortran_order': False,
 /// 'shape': (2, 3), }
 class HeaderParser {
@@ -115,8 +118,6 @@ std::string format_shape(const std::vector<std::int64_t>& shape) {
 }
 
 NpyHeader read_npy_header(const InputFile& file) {
-  constexpr std::string_view kMagic("\x93NUMPY", 6);
-  constexpr std::int64_t kLongest = 1 << 20;
   std::array<unsigned char, 12> start{};
   if (file.size_bytes() < 12)
     throw UserError(fmt::format("{} is cut short: no .npy file is so small", file.path()));
@@ -128,7 +129,7 @@ NpyHeader read_npy_header(const InputFile& file) {
   const std::int64_t text_offset = small ? 10 : 12;
   std::int64_t text_bytes = start[8] | start[9] << 8;
   if (!small) text_bytes |= std::int64_t{start[10]} << 16 | std::int64_t{start[11]} << 24;
-  if (text_bytes > kLongest || text_offset + text_bytes > file.size_bytes()) {
+  if (text_bytes > kLongestHeader || text_offset + text_bytes > file.size_bytes()) {
     throw UserError(fmt::format("{} is cut short or damaged: its header of {} bytes is not there",
                                 file.path(), text_bytes));
   }

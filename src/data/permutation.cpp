@@ -6,6 +6,11 @@
 #include "base/error.h"
 
 namespace penstock {
+namespace {
+
+constexpr std::uint64_t kRounds = 8;
+
+}  // namespace
 
 Permutation::Permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t size)
     : random_(seed, RandomPurpose::shuffle, static_cast<std::uint64_t>(epoch), 0),
@@ -17,7 +22,6 @@ Permutation::Permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t si
 
 std::int64_t Permutation::operator()(std::int64_t place) const {
   require(place >= 0 && static_cast<std::uint64_t>(place) < size_, "place in a permutation");
-  constexpr std::uint64_t kRounds = 8;
   const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
   auto value = static_cast<std::uint64_t>(place);
   do {

@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+/// The header's object, a tensor in it, a list in that.
+constexpr int kDeepest = 3;
 constexpr const char* kMetadata = "__metadata__";
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -24,7 +26,6 @@ constexpr const char* kMetadata = "__metadata__";
 /// The parser itself keeps the last of equal keys and nests without limit, so both are refused as they
 /// appear.
 json parse_strictly(const std::string& text, const std::string& path) {
-  constexpr int kDeepest = 3;
   std::array<std::set<std::string>, kDeepest + 1> keys;
   const auto watch = [&](int depth, json::parse_event_t event, json& value) {
     if (depth > kDeepest) refuse(path, "its header is nested too deeply");
@@ -88,11 +89,11 @@ SafetensorsEntry read_entry(const std::string& name, const json& value, std::int
 }  // namespace
 
 std::int64_t safetensors_element_bytes(const std::string& type) {
-  static const std::map<std::string, std::int64_t> kTypes{
+  static const std::map<std::string, std::int64_t> types{
       {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"U16", 2}, {"I16", 2}, {"F16", 2},
       {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},     {"U64", 8},     {"I64", 8}, {"F64", 8}};
-  const auto at = kTypes.find(type);
-  return at == kTypes.end() ? 0 : at->second;
+  const auto at = types.find(type);
+  return at == types.end() ? 0 : at->second;
 }
 
 SafetensorsHeader parse_safetensors_header(const std::string& text, std::int64_t data_bytes,

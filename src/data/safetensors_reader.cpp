@@ -13,6 +13,10 @@
 namespace penstock {
 namespace {
 
+/// The file begins with the length of its header.
+constexpr std::int64_t kLengthBytes = 8;
+constexpr std::uint64_t kLongestHeader = 100'000'000;
+
 float half_to_float(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half & 0x8000U} << 16;
   const std::uint32_t exponent = half >> 10 & 0x1fU;
@@ -47,8 +51,6 @@ Convert converter(const std::string& type) {
 }  // namespace
 
 SafetensorsFile SafetensorsFile::open(const std::string& path) {
-  constexpr std::int64_t kLengthBytes = 8;
-  constexpr std::uint64_t kLongestHeader = 100'000'000;
   SafetensorsFile result{InputFile(path)};
   const std::int64_t file_bytes = result.file_.size_bytes();
   std::uint64_t header_bytes = 0;

@@ -58,7 +58,7 @@ void SyntheticDataset::read(std::int64_t index, float* image, std::int32_t* labe
 
 void SyntheticDataset::add_noise(std::uint64_t sample, float* image) const {
   // Uniform noise of 256 levels, like an image's bytes: 16 values for one block of random bits.
-  static const std::array<float, 256> kLevels = [] {
+  static const std::array<float, 256> noise_levels = [] {
     std::array<float, 256> levels{};
     const double deviation = std::sqrt((256.0 * 256.0 - 1.0) / 12.0);
     for (int i = 0; i < 256; ++i) {
@@ -72,7 +72,7 @@ void SyntheticDataset::add_noise(std::uint64_t sample, float* image) const {
     const auto words = random.block(static_cast<std::uint64_t>(at / 16));
     const std::int64_t here = std::min<std::int64_t>(16, values - at);
     for (std::int64_t i = 0; i < here; ++i) {
-      image[at + i] = kLevels[words[static_cast<std::size_t>(i / 4)] >> (8 * (i % 4)) & 0xff];
+      image[at + i] = noise_levels[words[static_cast<std::size_t>(i / 4)] >> (8 * (i % 4)) & 0xff];
     }
   }
 }
@@ -108,6 +108,7 @@ void SyntheticDataset::add_wave(std::int32_t label, float* image) const {
 void SyntheticDataset::add_regions(std::uint64_t sample, float* image, std::int32_t* labels) const {
   const DataGeometry& g = geometry();
   const std::int64_t depth = g.volumetric() ? g.depth : 1;
+  require(g.classes >= 1, "a data set has classes");
   const CounterRandom random(seed_, RandomPurpose::synthetic, sample, kDrawLabel);
   const auto classes = static_cast<std::uint64_t>(g.classes);
   for (std::int64_t z = 0; z < depth; ++z) {
