@@ -6,7 +6,8 @@
 
 namespace {
 
-penstock::Value block(penstock::Layers& layers, const std::string& name, penstock::Value x, std::int64_t channels) {
+penstock::Value block(penstock::Layers& layers, const std::string& name, penstock::Value x,
+                      std::int64_t channels) {
   penstock::Value y = layers.conv(name + ".conv1", x, {.channels = channels, .padding = 1, .bias = false});
   y = layers.relu(layers.batch_norm(name + ".bn1", y));
   y = layers.conv(name + ".conv2", y, {.channels = channels, .padding = 1, .bias = false});
@@ -33,7 +34,8 @@ int main() {
     options.memory = "256MiB";
     options.evaluate = true;
     const penstock::Result result = penstock::train(network, options);
-    std::printf("loss %.3f -> %.3f, accuracy %.1f %%\n", result.loss.front(), result.loss.back(), result.accuracy * 100);
+    std::printf("loss %.3f -> %.3f, accuracy %.1f %%\n", result.loss.front(), result.loss.back(),
+                result.accuracy * 100);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

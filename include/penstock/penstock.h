@@ -1,7 +1,8 @@
 #pragma once
 
 // Penstock's public interface: describe a network (or name one), say how much memory there is, train.
-// Errors are exceptions: penstock::UserError for what the caller can mend, penstock::RunError for I/O failures.
+// Errors are exceptions: penstock::UserError for what the caller can mend, penstock::RunError for I/O
+// failures.
 
 #include <cstdint>
 #include <functional>
@@ -32,7 +33,8 @@ struct PoolLayer {
 };
 
 /// Hands out the layers of a network; only valid inside the function given to Network.
-/// Named layers own parameters, called as PyTorch would: conv("stem", ...) makes "stem.weight" and "stem.bias".
+/// Named layers own parameters, called as PyTorch would: conv("stem", ...) makes "stem.weight" and
+/// "stem.bias".
 class Layers {
  public:
   struct Impl;
@@ -65,7 +67,8 @@ class Layers {
   Impl* impl_;
 };
 
-/// A network: one of the built-in models by name, or a function from images [N, C, H, W] to logits [N, classes].
+/// A network: one of the built-in models by name, or a function from images [N, C, H, W] to logits [N,
+/// classes].
 struct Network {
   using Define = std::function<Value(Layers& layers, Value images)>;
 
@@ -74,8 +77,8 @@ struct Network {
   Define define;                                           ///< empty: a built-in model
 
   static Network model(std::string name);
-  static Network custom(std::string name, std::int64_t channels, std::int64_t image_size, std::int64_t classes,
-                        Define define);
+  static Network custom(std::string name, std::int64_t channels, std::int64_t image_size,
+                        std::int64_t classes, Define define);
 };
 
 /// What a training loop tells while it runs.
@@ -88,8 +91,8 @@ struct Progress {
   double images_per_second = 0;
   double learning_rate = 0;
   double seconds_left = 0;
-  double stall_share = 0;          ///< of the last step: waiting for the tier
-  std::int64_t memory_bytes = 0;   ///< the process's resident memory now
+  double stall_share = 0;         ///< of the last step: waiting for the tier
+  std::int64_t memory_bytes = 0;  ///< the process's resident memory now
   std::int64_t budget_bytes = 0;
 };
 
@@ -99,7 +102,7 @@ struct Options {
   std::int64_t steps = 0;   ///< either steps
   std::int64_t epochs = 0;  ///< or epochs
   bool shuffle = true;
-  bool evaluate = false;    ///< on the test split, at the end
+  bool evaluate = false;  ///< on the test split, at the end
 
   std::string optimizer = "sgd";  ///< sgd, adam, adamw
   double learning_rate = 0;       ///< 0: the optimizer's default (sgd 0.1, adam and adamw 0.001)
@@ -116,8 +119,8 @@ struct Options {
   std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end
   std::string resume_dir;
 
-  std::string memory;  ///< "1GiB", "50%"; empty: what is free, less a margin
-  std::string policy;  ///< keep, lms, window; empty: keep where it fits, else window
+  std::string memory;         ///< "1GiB", "50%"; empty: what is free, less a margin
+  std::string policy;         ///< keep, lms, window; empty: keep where it fits, else window
   std::string tier = "disk";  ///< disk, disk-threads, ram
   std::string swap_dir;
   std::string tier_bandwidth;      ///< "200MB/s"; empty: unthrottled
@@ -127,7 +130,8 @@ struct Options {
   std::int64_t lms_threshold = 0, lms_ahead = 0, lms_groupby = 0;  ///< 0: tuned
 
   std::function<void(const Progress&)> on_step;
-  std::function<void(const std::string&)> on_note;  ///< one line worth telling: what memory was taken, a warning
+  std::function<void(const std::string&)>
+      on_note;  ///< one line worth telling: what memory was taken, a warning
 };
 
 struct Result {
@@ -146,7 +150,8 @@ struct Result {
   std::string weights_sha256;
 
   std::string policy, tier, pool;
-  std::int64_t budget_bytes = 0, pool_bytes = 0, overhead_bytes = 0, planned_peak_bytes = 0, pool_peak_bytes = 0;
+  std::int64_t budget_bytes = 0, pool_bytes = 0, overhead_bytes = 0, planned_peak_bytes = 0,
+               pool_peak_bytes = 0;
   std::int64_t in_memory_bytes = 0;  ///< what training without a budget would have taken
   std::int64_t fragmentation_bytes = 0;
   std::map<std::string, std::int64_t> peak_by_tag;

@@ -24,7 +24,8 @@ std::array<float, 4> CounterRandom::normals(std::uint64_t index) const {
   const auto words = block(index);
   std::array<float, 4> result{};
   for (std::size_t pair = 0; pair < 2; ++pair) {
-    const float radius = std::sqrt(-2.0F * std::log((static_cast<float>(words[2 * pair] >> 8) + 0.5F) * 0x1p-24F));
+    const float radius =
+        std::sqrt(-2.0F * std::log((static_cast<float>(words[2 * pair] >> 8) + 0.5F) * 0x1p-24F));
     const float angle = 2.0F * std::numbers::pi_v<float> * to_unit(words[2 * pair + 1]);
     result[2 * pair] = radius * std::cos(angle);
     result[2 * pair + 1] = radius * std::sin(angle);

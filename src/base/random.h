@@ -51,7 +51,8 @@ class CounterRandom {
   float normal(std::uint64_t element) const { return normals(element / 4)[element % 4]; }
   std::array<float, 4> normals(std::uint64_t block) const;
 
-  /// Elements [0, count) of the stream, scaled: uniform in [-scale, scale), or normal of deviation `scale`. Parallel.
+  /// Elements [0, count) of the stream, scaled: uniform in [-scale, scale), or normal of deviation `scale`.
+  /// Parallel.
   void fill_uniform(float* values, std::int64_t count, float scale) const;
   void fill_normal(float* values, std::int64_t count, float scale) const;
 

@@ -18,7 +18,8 @@ bool sha256_x86_available() {
   return (b >> 29 & 1U) != 0 && __builtin_cpu_supports("sse4.1") != 0;
 }
 
-__attribute__((target("sha,sse4.1,ssse3"))) void sha256_x86_compress(std::uint32_t* state, const std::uint8_t* data,
+__attribute__((target("sha,sse4.1,ssse3"))) void sha256_x86_compress(std::uint32_t* state,
+                                                                     const std::uint8_t* data,
                                                                      std::size_t blocks,
                                                                      const std::uint32_t* constants) {
   const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);

@@ -32,7 +32,8 @@ void add_eval_command(CLI::App& app) {
       "  penstock eval resnet20 --data fashion-mnist --init trained.safetensors\n"
       "  penstock eval resnet50 --data images:photos --classes 12 --resume ckpt --memory 1GiB");
   add_common_options(*command, *run);
-  command->add_option("--resume", run->options.resume_dir, "take the weights of the checkpoint in this folder")
+  command
+      ->add_option("--resume", run->options.resume_dir, "take the weights of the checkpoint in this folder")
       ->type_name("DIR");
   command->callback([run] { run_eval(*run); });
 }

@@ -10,9 +10,10 @@ void add_models_command(CLI::App& app) {
   command->callback([] {
     fmt::print("{:<14} {:>8} {:>8} {:>8}  {}\n", "model", "channels", "image", "classes", "what it is");
     for (const models::ModelInfo& model : models::list_models()) {
-      fmt::print("{:<14} {:>8} {:>8} {:>8}  {}\n", model.name, model.channels,
-                 model.volumetric ? fmt::format("{}^3", model.image_size) : fmt::format("{}^2", model.image_size),
-                 model.classes, model.description);
+      fmt::print(
+          "{:<14} {:>8} {:>8} {:>8}  {}\n", model.name, model.channels,
+          model.volumetric ? fmt::format("{}^3", model.image_size) : fmt::format("{}^2", model.image_size),
+          model.classes, model.description);
     }
   });
 }

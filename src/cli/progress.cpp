@@ -24,9 +24,10 @@ std::string format_seconds(double seconds) {
 }
 
 std::string progress_text(const Progress& progress) {
-  std::string text = fmt::format("step {}/{}  loss {:.4f}  {:.{}f} images/s  {}", progress.step, progress.steps,
-                                 progress.loss, progress.images_per_second, progress.images_per_second < 100 ? 1 : 0,
-                                 format_bytes(progress.memory_bytes));
+  std::string text =
+      fmt::format("step {}/{}  loss {:.4f}  {:.{}f} images/s  {}", progress.step, progress.steps,
+                  progress.loss, progress.images_per_second, progress.images_per_second < 100 ? 1 : 0,
+                  format_bytes(progress.memory_bytes));
   if (progress.budget_bytes > 0) text += fmt::format(" of {}", format_bytes(progress.budget_bytes));
   if (progress.stall_share >= 0.005) text += fmt::format("  stall {:.0f} %", progress.stall_share * 100);
   if (progress.step < progress.steps) text += fmt::format("  {} left", format_seconds(progress.seconds_left));
@@ -44,7 +45,8 @@ void ProgressView::step(const Progress& progress) {
   const auto now = Clock::now();
   const bool last = progress.step == progress.steps;
   const bool first = last_ == Clock::time_point{};
-  const auto interval = terminal_ ? std::chrono::duration_cast<Clock::duration>(kTerminalInterval) : kPipeInterval;
+  const auto interval =
+      terminal_ ? std::chrono::duration_cast<Clock::duration>(kTerminalInterval) : kPipeInterval;
   if (!first && !last && now - last_ < interval) return;
   last_ = now;
   if (terminal_) {

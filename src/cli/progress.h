@@ -7,8 +7,8 @@
 
 namespace penstock::cli {
 
-/// Shows training as it goes: on a terminal one live line, in a pipe a plain line now and then, nothing when quiet.
-/// Notes are printed above the live line.
+/// Shows training as it goes: on a terminal one live line, in a pipe a plain line now and then, nothing when
+/// quiet. Notes are printed above the live line.
 class ProgressView {
  public:
   explicit ProgressView(bool quiet);

@@ -7,8 +7,9 @@ namespace penstock::cli {
 void add_common_options(CLI::App& command, RunOptions& run) {
   Options& options = run.options;
   command.add_option("MODEL", run.network.name, "a model of `penstock models`")->required();
-  command.add_option("--data", options.data,
-                     "fashion-mnist | mnist:DIR | cifar10:DIR | images:DIR | npy:IMAGES,LABELS | synthetic")
+  command
+      .add_option("--data", options.data,
+                  "fashion-mnist | mnist:DIR | cifar10:DIR | images:DIR | npy:IMAGES,LABELS | synthetic")
       ->capture_default_str();
   command.add_option("--image-size", run.network.image_size, "edge of the images (the model's own)")
       ->check(CLI::PositiveNumber);
@@ -16,23 +17,29 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->check(CLI::PositiveNumber);
   command.add_option("--classes", run.network.classes, "number of classes (the data's own)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--batch", options.batch, "images per step")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--batch", options.batch, "images per step")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command.add_option("--seed", options.seed, "of everything random")->capture_default_str();
   command.add_option("--threads", options.threads, "compute threads (all cores)")->check(CLI::Range(1, 1024));
   command.add_option("--init", options.init_file, "start from this safetensors file")->type_name("FILE");
 
   auto* memory = command.add_option_group("Memory");
-  memory->add_option("--memory", options.memory, "what the whole process may take: 1GiB, 800MiB, 50% (what is free)");
+  memory->add_option("--memory", options.memory,
+                     "what the whole process may take: 1GiB, 800MiB, 50% (what is free)");
   memory->add_option("--policy", options.policy, "keep | lms | window (keep where it fits, else window)");
   memory->add_option("--tier", options.tier, "where tensors are swapped to: disk | disk-threads | ram")
       ->capture_default_str();
-  memory->add_option("--swap-dir", options.swap_dir, "folder of the swap file (a temporary one)")->type_name("DIR");
+  memory->add_option("--swap-dir", options.swap_dir, "folder of the swap file (a temporary one)")
+      ->type_name("DIR");
   memory->add_option("--tier-bandwidth", options.tier_bandwidth, "throttle the tier, each way: 200MB/s");
   memory->add_option("--verify", options.verify, "check what comes back: sampled | full | off")
       ->capture_default_str();
   memory->add_option("--pool", options.pool, "virtual | packed")->capture_default_str();
   memory->add_option("--window", options.window, "bytes that policy window looks ahead (1.5 times the pool)");
-  memory->add_option("--lms-threshold", options.lms_threshold, "policy lms: swap what is used this many levels later")
+  memory
+      ->add_option("--lms-threshold", options.lms_threshold,
+                   "policy lms: swap what is used this many levels later")
       ->check(CLI::PositiveNumber);
   memory->add_option("--lms-ahead", options.lms_ahead, "policy lms: start reading this many levels ahead")
       ->check(CLI::PositiveNumber);

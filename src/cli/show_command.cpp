@@ -37,11 +37,14 @@ void add_show_command(CLI::App& app) {
   command->add_option("--batch", options->model.batch, "images per step")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command->add_option("--image-size", options->model.image_size, "edge of the images")->check(CLI::PositiveNumber);
-  command->add_option("--channels", options->model.channels, "channels of the images")->check(CLI::PositiveNumber);
+  command->add_option("--image-size", options->model.image_size, "edge of the images")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--channels", options->model.channels, "channels of the images")
+      ->check(CLI::PositiveNumber);
   command->add_option("--classes", options->model.classes, "number of classes")->check(CLI::PositiveNumber);
   command->add_option("--optimizer", options->optimizer, "sgd | adam | adamw")->capture_default_str();
-  command->add_flag("--unlowered", options->unlowered, "before layouts, reorders and in-place updates are chosen");
+  command->add_flag("--unlowered", options->unlowered,
+                    "before layouts, reorders and in-place updates are chosen");
   command->callback([options] { run_show(*options); });
 }
 

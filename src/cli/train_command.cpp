@@ -16,20 +16,22 @@ namespace {
 void print_summary(const RunOptions& run, const Result& result) {
   const double seconds = std::accumulate(result.step_seconds.begin(), result.step_seconds.end(), 0.0);
   if (!result.loss.empty()) {
-    fmt::print("trained {} steps in {}: loss {:.4f} -> {:.4f}, {:.1f} images/s\n", result.steps, format_seconds(seconds),
-               result.loss.front(), result.loss.back(), result.images_per_second);
+    fmt::print("trained {} steps in {}: loss {:.4f} -> {:.4f}, {:.1f} images/s\n", result.steps,
+               format_seconds(seconds), result.loss.front(), result.loss.back(), result.images_per_second);
   }
   if (result.accuracy >= 0) {
     fmt::print("accuracy {:.2f} % on {} test images\n", result.accuracy * 100, result.test_images);
   }
-  fmt::print("memory: peak {} of a budget of {}; without a budget this takes {}\n", format_bytes(result.peak_rss_bytes),
-             format_bytes(result.budget_bytes), format_bytes(result.in_memory_bytes));
+  fmt::print("memory: peak {} of a budget of {}; without a budget this takes {}\n",
+             format_bytes(result.peak_rss_bytes), format_bytes(result.budget_bytes),
+             format_bytes(result.in_memory_bytes));
   if (result.swapped_out_bytes + result.swapped_in_bytes > 0) {
-    fmt::print("policy {}: {} out and {} in per step, {:.1f} % of the time spent waiting for the tier\n", result.policy,
-               format_bytes(result.swapped_out_bytes), format_bytes(result.swapped_in_bytes),
+    fmt::print("policy {}: {} out and {} in per step, {:.1f} % of the time spent waiting for the tier\n",
+               result.policy, format_bytes(result.swapped_out_bytes), format_bytes(result.swapped_in_bytes),
                seconds > 0 ? 100 * result.stall_seconds * static_cast<double>(result.steps) / seconds : 0.0);
   }
-  if (result.skipped_images > 0) fmt::print("{} images did not decode and were skipped\n", result.skipped_images);
+  if (result.skipped_images > 0)
+    fmt::print("{} images did not decode and were skipped\n", result.skipped_images);
   if (!run.options.save_file.empty()) fmt::print("weights written to {}\n", run.options.save_file);
 }
 
@@ -54,7 +56,8 @@ void add_train_command(CLI::App& app) {
       "Examples:\n"
       "  penstock train resnet20 --data fashion-mnist --epochs 2 --lr 0.1 --schedule cosine --evaluate\n"
       "  penstock train vgg16 --batch 16 --steps 20 --memory 1536MiB --json result.json\n"
-      "  penstock train resnet50 --data images:photos --classes 12 --epochs 3 --checkpoint ckpt --checkpoint-every 100\n"
+      "  penstock train resnet50 --data images:photos --classes 12 --epochs 3 --checkpoint ckpt "
+      "--checkpoint-every 100\n"
       "  penstock train resnet50 --data images:photos --classes 12 --epochs 3 --resume ckpt");
   add_common_options(*command, *run);
   auto* steps = command->add_option("--steps", options.steps, "how many steps")->check(CLI::PositiveNumber);
@@ -70,20 +73,28 @@ void add_train_command(CLI::App& app) {
   rule->add_option("--optimizer", options.optimizer, "sgd | adam | adamw")->capture_default_str();
   rule->add_option("--lr", options.learning_rate, "learning rate (sgd 0.1, adam and adamw 0.001)")
       ->check(CLI::PositiveNumber);
-  rule->add_option("--momentum", options.momentum, "of sgd")->capture_default_str()->check(CLI::Range(0.0, 1.0));
+  rule->add_option("--momentum", options.momentum, "of sgd")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
   rule->add_flag("--nesterov", options.nesterov, "Nesterov's momentum");
   rule->add_option("--weight-decay", options.weight_decay, "decay of the weights")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  rule->add_option("--schedule", options.schedule, "constant | step:EVERY[,FACTOR] | cosine; ,warmup:N may follow")
+  rule->add_option("--schedule", options.schedule,
+                   "constant | step:EVERY[,FACTOR] | cosine; ,warmup:N may follow")
       ->capture_default_str();
 
   auto* files = command->add_option_group("Files");
-  files->add_option("--save", options.save_file, "write the weights to this safetensors file")->type_name("FILE");
-  files->add_option("--checkpoint", options.checkpoint_dir, "keep a checkpoint in this folder")->type_name("DIR");
-  files->add_option("--checkpoint-every", options.checkpoint_every, "steps between checkpoints (only at the end)")
+  files->add_option("--save", options.save_file, "write the weights to this safetensors file")
+      ->type_name("FILE");
+  files->add_option("--checkpoint", options.checkpoint_dir, "keep a checkpoint in this folder")
+      ->type_name("DIR");
+  files
+      ->add_option("--checkpoint-every", options.checkpoint_every,
+                   "steps between checkpoints (only at the end)")
       ->check(CLI::PositiveNumber);
-  files->add_option("--resume", options.resume_dir, "continue from the checkpoint in this folder")->type_name("DIR");
+  files->add_option("--resume", options.resume_dir, "continue from the checkpoint in this folder")
+      ->type_name("DIR");
   command->callback([run] { run_train(*run); });
 }
 

@@ -14,14 +14,16 @@ namespace penstock::kernels {
 /// What changes from step to step and is not a tensor. Owned by the caller of the step.
 struct StepContext {
   std::uint64_t seed = 0;
-  std::uint64_t step = 0;      ///< from 0; Adam's t is step + 1
+  std::uint64_t step = 0;  ///< from 0; Adam's t is step + 1
   double learning_rate = 0;
-  std::int64_t first_sample = 0;  ///< this rank's first sample's place in the whole batch: part of dropout's key
+  std::int64_t first_sample =
+      0;  ///< this rank's first sample's place in the whole batch: part of dropout's key
   /// Writes the next batch: images (plain NCHW) and labels.
   std::function<void(float* images, std::int32_t* labels)> feed;
 };
 
-/// Pointers in the order of the op's inputs and outputs. An output may be the same address as an input where lowering let them share.
+/// Pointers in the order of the op's inputs and outputs. An output may be the same address as an input where
+/// lowering let them share.
 struct KernelArgs {
   std::span<const void* const> inputs;
   std::span<void* const> outputs;
@@ -29,8 +31,9 @@ struct KernelArgs {
   const StepContext* step = nullptr;
 };
 
-/// What runs an op: immutable once made, shared by all ops of the same description. run() may be called from one
-/// thread at a time; it uses the OpenMP threads of its caller, and it allocates nothing that grows with the tensors.
+/// What runs an op: immutable once made, shared by all ops of the same description. run() may be called from
+/// one thread at a time; it uses the OpenMP threads of its caller, and it allocates nothing that grows with
+/// the tensors.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -46,7 +49,8 @@ class Kernel {
   }
 };
 
-/// A kernel and the layouts it wants. An op may have several variants (implementations); the first is the default.
+/// A kernel and the layouts it wants. An op may have several variants (implementations); the first is the
+/// default.
 struct Selection {
   std::shared_ptr<const Kernel> kernel;
   std::vector<ir::Layout> inputs;   ///< lowering inserts a reorder where a tensor has another
@@ -59,10 +63,12 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
 
-  /// The kernel for `op`. `given[i]` is the layout that input i has now, or null where it has none yet (a parameter before its
-  /// first use: the kernel may choose freely, and the choice becomes the parameter's layout).
-  /// Outputs that update state (they share its storage) must come out in the layout of the state's input.
-  virtual Selection select(const ir::Graph& graph, const ir::Op& op, std::span<const ir::Layout* const> given) = 0;
+  /// The kernel for `op`. `given[i]` is the layout that input i has now, or null where it has none yet (a
+  /// parameter before its first use: the kernel may choose freely, and the choice becomes the parameter's
+  /// layout). Outputs that update state (they share its storage) must come out in the layout of the state's
+  /// input.
+  virtual Selection select(const ir::Graph& graph, const ir::Op& op,
+                           std::span<const ir::Layout* const> given) = 0;
 
   /// All variants of the kernel for an op whose layouts are already fixed in the graph, the default first.
   virtual std::vector<std::shared_ptr<const Kernel>> variants(const ir::Graph& graph, const ir::Op& op) = 0;

@@ -74,6 +74,27 @@ class PlacedByTime {
   std::size_t stamp_ = 0;
 };
 
+/// Where the smallest gap between the taken ranges (offset, end) that holds the bytes begins; behind all of
+/// them if none does.
+std::int64_t smallest_gap(std::vector<std::pair<std::int64_t, std::int64_t>>& taken,
+                          std::int64_t size_bytes) {
+  std::sort(taken.begin(), taken.end());
+  const std::int64_t bytes = packed_bytes(size_bytes);
+  const std::int64_t alignment = packed_alignment(size_bytes);
+  std::int64_t cursor = 0;
+  std::int64_t best = -1;
+  std::int64_t best_gap = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [offset, stop] : taken) {
+    const std::int64_t gap = offset - cursor;
+    if (gap >= bytes && gap < best_gap) {
+      best = cursor;
+      best_gap = gap;
+    }
+    cursor = std::max(cursor, round_up(stop, alignment));
+  }
+  return best < 0 ? cursor : best;
+}
+
 }  // namespace
 
 std::int64_t packed_alignment(std::int64_t size_bytes) {
@@ -84,68 +105,53 @@ std::int64_t packed_bytes(std::int64_t size_bytes) {
   return round_up(std::max<std::int64_t>(size_bytes, 1), packed_alignment(size_bytes));
 }
 
-Packing pack(std::span<const PackInterval> intervals) {
+Packing pack(std::span<const PackInterval> intervals, int slot_count) {
+  struct Slot {
+    std::int64_t size_bytes = 0;
+    std::int64_t duration = 0;
+    std::vector<std::size_t> stays;
+  };
+  std::vector<Slot> slots(static_cast<std::size_t>(slot_count));
   std::int64_t end = 1;
   for (const PackInterval& interval : intervals) {
     require(interval.first >= 0 && interval.last >= 0 && interval.size_bytes >= 0,
             "an interval is not negative");
     end = std::max({end, interval.first + 1, interval.last + 1});
   }
-  std::vector<std::size_t> order(intervals.size());
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    require(intervals[i].slot >= 0 && intervals[i].slot < slot_count, "no such slot");
+    Slot& slot = slots[static_cast<std::size_t>(intervals[i].slot)];
+    slot.size_bytes = intervals[i].size_bytes;
+    slot.duration += duration(intervals[i], end);
+    slot.stays.push_back(i);
+  }
+  std::vector<std::size_t> order(slots.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (intervals[a].size_bytes != intervals[b].size_bytes)
-      return intervals[a].size_bytes > intervals[b].size_bytes;
-    return duration(intervals[a], end) > duration(intervals[b], end);
+    if (slots[a].size_bytes != slots[b].size_bytes) return slots[a].size_bytes > slots[b].size_bytes;
+    return slots[a].duration > slots[b].duration;
   });
   Packing packing;
-  packing.offsets.assign(intervals.size(), 0);
+  packing.offsets.assign(slots.size(), -1);
   PlacedByTime placed(intervals, end);
   std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // offset, end
   for (const std::size_t index : order) {
+    const Slot& slot = slots[index];
+    if (slot.stays.empty()) continue;
     taken.clear();
-    for (const std::size_t other : placed.overlapping(index)) {
-      taken.emplace_back(packing.offsets[other],
-                         packing.offsets[other] + packed_bytes(intervals[other].size_bytes));
-    }
-    std::sort(taken.begin(), taken.end());
-    const std::int64_t bytes = packed_bytes(intervals[index].size_bytes);
-    const std::int64_t alignment = packed_alignment(intervals[index].size_bytes);
-    std::int64_t cursor = 0;
-    std::int64_t best = -1;
-    std::int64_t best_gap = std::numeric_limits<std::int64_t>::max();
-    for (const auto& [offset, stop] : taken) {
-      const std::int64_t gap = offset - cursor;
-      if (gap >= bytes && gap < best_gap) {
-        best = cursor;
-        best_gap = gap;
+    for (const std::size_t stay : slot.stays) {
+      for (const std::size_t other : placed.overlapping(stay)) {
+        const std::int64_t offset = packing.offsets[static_cast<std::size_t>(intervals[other].slot)];
+        taken.emplace_back(offset, offset + packed_bytes(intervals[other].size_bytes));
       }
-      cursor = std::max(cursor, round_up(stop, alignment));
     }
-    if (best < 0) best = cursor;
-    packing.offsets[index] = best;
-    packing.arena_bytes = std::max(packing.arena_bytes, best + bytes);
-    placed.add(index);
+    packing.offsets[index] = smallest_gap(taken, slot.size_bytes);
+    packing.arena_bytes =
+        std::max(packing.arena_bytes, packing.offsets[index] + packed_bytes(slot.size_bytes));
+    for (const std::size_t stay : slot.stays) placed.add(stay);
   }
   packing.arena_bytes = round_up(packing.arena_bytes, kPage);
   return packing;
-}
-
-std::vector<std::vector<std::int64_t>> packed_offsets(std::span<const PackInterval> intervals,
-                                                      const Packing& packing, int slot_count) {
-  std::vector<std::size_t> order(intervals.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const bool a_wraps = wraps(intervals[a]);
-    if (a_wraps != wraps(intervals[b])) return a_wraps;
-    return intervals[a].first < intervals[b].first;
-  });
-  std::vector<std::vector<std::int64_t>> offsets(static_cast<std::size_t>(slot_count));
-  for (const std::size_t index : order) {
-    require(intervals[index].slot >= 0 && intervals[index].slot < slot_count, "no such slot");
-    offsets[static_cast<std::size_t>(intervals[index].slot)].push_back(packing.offsets[index]);
-  }
-  return offsets;
 }
 
 }  // namespace penstock

@@ -16,7 +16,7 @@ struct PackInterval {
 };
 
 struct Packing {
-  /// One offset for each interval, in their order.
+  /// One offset for each slot, the same at every stay; -1: a slot that never stays.
   std::vector<std::int64_t> offsets;
   std::int64_t arena_bytes = 0;
 };
@@ -25,14 +25,8 @@ struct Packing {
 std::int64_t packed_bytes(std::int64_t size_bytes);
 std::int64_t packed_alignment(std::int64_t size_bytes);
 
-/// Places each interval at an offset such that no two that live at the same time overlap: largest first, each
+/// Places each slot at an offset such that no two that live at the same time overlap: largest first, each
 /// into the smallest gap that holds it. Deterministic and pure.
-Packing pack(std::span<const PackInterval> intervals);
-
-/// The offsets of each slot in the order in which it acquires them, counting from the start of a run: a stay
-/// that crosses the end of the step comes first, because the run begins in the middle of it. PackedPool
-/// repeats the list.
-std::vector<std::vector<std::int64_t>> packed_offsets(std::span<const PackInterval> intervals,
-                                                      const Packing& packing, int slot_count);
+Packing pack(std::span<const PackInterval> intervals, int slot_count);
 
 }  // namespace penstock

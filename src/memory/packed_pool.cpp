@@ -13,22 +13,21 @@
 
 namespace penstock {
 
-PackedPool::PackedPool(std::vector<std::int64_t> slot_bytes, std::vector<std::vector<std::int64_t>> offsets,
+PackedPool::PackedPool(const std::vector<std::int64_t>& slot_bytes, const std::vector<std::int64_t>& offsets,
                        std::int64_t arena_bytes, std::int64_t capacity_bytes, bool poison)
     : arena_bytes_(arena_bytes), poison_(poison) {
-  require(slot_bytes.size() == offsets.size(), "each slot needs its list of offsets");
+  require(slot_bytes.size() == offsets.size(), "each slot needs an offset");
   if (arena_bytes > capacity_bytes) {
     throw UserError(fmt::format("the packed pool needs {}, and the budget leaves {}; give a larger --memory",
                                 format_bytes(arena_bytes), format_bytes(capacity_bytes)));
   }
   require_available(arena_bytes, "the memory pool");
   for (std::size_t i = 0; i < slot_bytes.size(); ++i) {
-    for (const std::int64_t offset : offsets[i]) {
-      require(offset >= 0 && offset + packed_bytes(slot_bytes[i]) <= arena_bytes,
-              "an offset lies outside the arena");
-      require(offset % packed_alignment(slot_bytes[i]) == 0, "an offset is not aligned");
+    if (offsets[i] >= 0) {
+      require(offsets[i] + packed_bytes(slot_bytes[i]) <= arena_bytes, "an offset lies outside the arena");
+      require(offsets[i] % packed_alignment(slot_bytes[i]) == 0, "an offset is not aligned");
     }
-    slots_.push_back({slot_bytes[i], std::move(offsets[i]), 0, -1});
+    slots_.push_back({slot_bytes[i], offsets[i], false});
   }
   arena_ = AddressRange(arena_bytes, AddressRange::Access::read_write);
   arena_.populate();
@@ -46,43 +45,41 @@ const PackedPool::Slot& PackedPool::checked(int slot) const {
 
 void* PackedPool::acquire(int slot) {
   Slot& taker = checked(slot);
-  require(taker.offset < 0, "the slot has memory already");
-  require(!taker.offsets.empty(), "the slot was not packed");
-  const std::int64_t offset = taker.offsets[taker.next];
-  require(is_free(offset, taker.size_bytes), "a packed slot overlaps one that is held");
-  held_.emplace(offset, offset + packed_bytes(taker.size_bytes));
-  taker.offset = offset;
-  taker.next = (taker.next + 1) % taker.offsets.size();
+  require(!taker.held, "the slot has memory already");
+  require(taker.offset >= 0, "the slot was not packed");
+  require(is_free(taker.offset, taker.size_bytes), "a packed slot overlaps one that is held");
+  held_.emplace(taker.offset, taker.offset + packed_bytes(taker.size_bytes));
+  taker.held = true;
   asked_bytes_ += taker.size_bytes;
   const std::int64_t mapped = mapped_bytes();
   peak_bytes_ = std::max(peak_bytes_, mapped);
   peak_lost_bytes_ = std::max(peak_lost_bytes_, mapped - asked_bytes_);
-  return arena_.data() + offset;
+  return arena_.data() + taker.offset;
 }
 
 void PackedPool::release(int slot) {
   Slot& giver = checked(slot);
-  require(giver.offset >= 0, "the slot has no memory to release");
+  require(giver.held, "the slot has no memory to release");
   if (poison_)
     std::memset(arena_.data() + giver.offset, kPoisonByte, static_cast<std::size_t>(giver.size_bytes));
   held_.erase(giver.offset);
-  giver.offset = -1;
+  giver.held = false;
   asked_bytes_ -= giver.size_bytes;
 }
 
 void* PackedPool::address(int slot) const {
   const Slot& found = checked(slot);
-  require(found.offset >= 0, "the slot has no memory");
+  require(found.held, "the slot has no memory");
   return arena_.data() + found.offset;
 }
 
 bool PackedPool::held(int slot) const {
-  return checked(slot).offset >= 0;
+  return checked(slot).held;
 }
 
 bool PackedPool::fits(int slot) const {
   const Slot& taker = checked(slot);
-  return taker.offset < 0 && !taker.offsets.empty() && is_free(taker.offsets[taker.next], taker.size_bytes);
+  return !taker.held && taker.offset >= 0 && is_free(taker.offset, taker.size_bytes);
 }
 
 bool PackedPool::is_free(std::int64_t offset, std::int64_t size_bytes) const {

@@ -9,13 +9,13 @@
 
 namespace penstock {
 
-/// One arena; the n-th acquire of a slot is placed at the n-th of its offsets, and after the last at the
-/// first again (see pack.h). Overlap with a slot that is held is an InternalError.
+/// One arena; a slot is at the same offset at every stay (see pack.h). Slots that never stay at the same time
+/// share bytes; overlap with a slot that is held is an InternalError.
 class PackedPool final : public Pool {
  public:
-  /// `offsets[slot]` may be empty for a slot that is never acquired. Throws UserError when the arena exceeds
-  /// the capacity or the kernel does not give the memory.
-  PackedPool(std::vector<std::int64_t> slot_bytes, std::vector<std::vector<std::int64_t>> offsets,
+  /// An offset of -1 is that of a slot that is never acquired. Throws UserError when the arena exceeds the
+  /// capacity or the kernel does not give the memory.
+  PackedPool(const std::vector<std::int64_t>& slot_bytes, const std::vector<std::int64_t>& offsets,
              std::int64_t arena_bytes, std::int64_t capacity_bytes, bool poison = kPoisonByDefault);
 
   void* acquire(int slot) override;
@@ -35,9 +35,8 @@ class PackedPool final : public Pool {
  private:
   struct Slot {
     std::int64_t size_bytes = 0;
-    std::vector<std::int64_t> offsets;
-    std::size_t next = 0;
     std::int64_t offset = -1;
+    bool held = false;
   };
   Slot& checked(int slot);
   const Slot& checked(int slot) const;

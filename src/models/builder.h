@@ -92,8 +92,8 @@ class Builder {
   /// Overrides how the parameter is first filled (by default PyTorch's own rules for the layer).
   void init(const std::string& parameter, ir::Init init);
 
-  /// Ends the network: in training with the cross-entropy of the logits against the labels, in evaluation with
-  /// the count of right answers.
+  /// Ends the network: in training with the cross-entropy of the logits against the labels, in evaluation
+  /// with the count of right answers.
   ir::Graph finish(Value logits);
 
  private:

@@ -55,14 +55,16 @@ SafetensorsFile open_checkpoint(const std::string& dir) {
   SafetensorsFile file = SafetensorsFile::open(path);
   const auto format = file.metadata().find("format");
   if (format == file.metadata().end() || format->second != kFormat) {
-    throw UserError(fmt::format("'{}' is not a Penstock checkpoint; to start from saved weights use --init", path));
+    throw UserError(
+        fmt::format("'{}' is not a Penstock checkpoint; to start from saved weights use --init", path));
   }
   return file;
 }
 
 /// Throws UserError unless the file has exactly the tensors of the state that `wanted` says, in their shapes.
 template <typename Wanted>
-void check_names(const SafetensorsFile& file, const StateIo& state, const Wanted& wanted, bool refuse_others) {
+void check_names(const SafetensorsFile& file, const StateIo& state, const Wanted& wanted,
+                 bool refuse_others) {
   std::vector<std::string> missing;
   std::set<std::string> known;
   for (const StateEntry& entry : state.entries()) {
@@ -72,8 +74,8 @@ void check_names(const SafetensorsFile& file, const StateIo& state, const Wanted
     if (found == nullptr) {
       missing.push_back(entry.name);
     } else if (found->shape != entry.shape.dims()) {
-      throw UserError(fmt::format("'{}': tensor '{}' has the shape {}, this network needs {}", file.path(), entry.name,
-                                  ir::Shape(found->shape).to_string(), entry.shape.to_string()));
+      throw UserError(fmt::format("'{}': tensor '{}' has the shape {}, this network needs {}", file.path(),
+                                  entry.name, ir::Shape(found->shape).to_string(), entry.shape.to_string()));
     }
   }
   if (!missing.empty()) {
@@ -85,8 +87,9 @@ void check_names(const SafetensorsFile& file, const StateIo& state, const Wanted
     if (!known.contains(entry.name) && !is_ignored(entry.name)) extra.push_back(entry.name);
   }
   if (refuse_others && !extra.empty()) {
-    throw UserError(fmt::format("'{}': {} tensors are not of this network, such as '{}'; is it of another model?",
-                                file.path(), extra.size(), extra.front()));
+    throw UserError(
+        fmt::format("'{}': {} tensors are not of this network, such as '{}'; is it of another model?",
+                    file.path(), extra.size(), extra.front()));
   }
 }
 
@@ -105,7 +108,8 @@ void write_checkpoint(const std::string& dir, const CheckpointInfo& info, StateI
                                                     {"epoch", std::to_string(info.position.epoch)},
                                                     {"position", std::to_string(info.position.batch)},
                                                     {"seed", std::to_string(info.seed)}};
-  // The checksums are known only once all tensors have been written, so they come last, as pairs of 32-bit words.
+  // The checksums are known only once all tensors have been written, so they come last, as pairs of 32-bit
+  // words.
   std::vector<SafetensorsSpec> specs;
   for (const StateEntry& entry : state.entries()) specs.push_back({entry.name, "F32", entry.shape.dims()});
   specs.push_back({kChecksums, "I32", {static_cast<std::int64_t>(2 * specs.size())}});
@@ -137,7 +141,8 @@ CheckpointInfo read_checkpoint_info(const std::string& dir) {
   info.position.batch = number_of<std::int64_t>(file, "position");
   info.seed = number_of<std::uint64_t>(file, "seed");
   if (info.batch < 1 || info.step < 0 || info.position.epoch < 0 || info.position.batch < 0) {
-    throw UserError(fmt::format("checkpoint '{}' is damaged: a number in its header is out of range", file.path()));
+    throw UserError(
+        fmt::format("checkpoint '{}' is damaged: a number in its header is out of range", file.path()));
   }
   return info;
 }
@@ -163,7 +168,8 @@ void read_checkpoint(const std::string& dir, StateIo& state, bool with_optimizer
     state.write(entry, [&](float* to) {
       file.read(entry.name, to, 0, entry.size_bytes());
       if (checksum(entry, to) != checksums[entry.name]) {
-        throw UserError(fmt::format("checkpoint '{}' is damaged: the checksum of '{}' is wrong", file.path(), entry.name));
+        throw UserError(fmt::format("checkpoint '{}' is damaged: the checksum of '{}' is wrong", file.path(),
+                                    entry.name));
       }
     });
   }
@@ -176,7 +182,8 @@ void save_weights(const std::string& path, StateIo& state) {
   }
   SafetensorsWriter writer(path, specs);
   for (const StateEntry& entry : state.entries()) {
-    if (is_weight(entry)) state.read(entry, [&](const float* values) { writer.append(values, entry.size_bytes()); });
+    if (is_weight(entry))
+      state.read(entry, [&](const float* values) { writer.append(values, entry.size_bytes()); });
   }
   writer.commit();
 }

@@ -25,15 +25,15 @@ void write_checkpoint(const std::string& dir, const CheckpointInfo& info, StateI
 /// The info alone. Throws UserError if there is no checkpoint or it is damaged.
 CheckpointInfo read_checkpoint_info(const std::string& dir);
 
-/// Fills the state. Throws UserError if the checkpoint is of another model or optimizer, or damaged (every tensor carries
-/// a checksum). `with_optimizer` false: takes parameters and statistics only.
+/// Fills the state. Throws UserError if the checkpoint is of another model or optimizer, or damaged (every
+/// tensor carries a checksum). `with_optimizer` false: takes parameters and statistics only.
 void read_checkpoint(const std::string& dir, StateIo& state, bool with_optimizer);
 
 /// Writes parameters and statistics as a state dict that PyTorch loads.
 void save_weights(const std::string& path, StateIo& state);
 
-/// Fills parameters and statistics from a safetensors state dict. Throws UserError that names tensors that are
-/// missing, not known, or of another shape; nothing is changed then.
+/// Fills parameters and statistics from a safetensors state dict. Throws UserError that names tensors that
+/// are missing, not known, or of another shape; nothing is changed then.
 void load_weights(const std::string& path, StateIo& state);
 
 }  // namespace penstock::training

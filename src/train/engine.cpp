@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 
 namespace penstock::training {
@@ -38,8 +39,13 @@ Engine::Engine(const Program& program, const Options& options, MemoryPlan memory
     notes_ = std::move(made.notes);
     tier_description_ = made.description;
   }
-  pool_ = std::make_unique<VirtualPool>(memory_plan_.map.slot_bytes, VirtualPoolRule(memory_plan_.rule_bytes),
-                                        memory_plan_.capacity_bytes);
+  if (memory_plan_.packed) {
+    pool_ = std::make_unique<PackedPool>(memory_plan_.map.slot_bytes, memory_plan_.packed_offsets,
+                                         memory_plan_.capacity_bytes, memory_plan_.capacity_bytes);
+  } else {
+    pool_ = std::make_unique<VirtualPool>(
+        memory_plan_.map.slot_bytes, VirtualPoolRule(memory_plan_.rule_bytes), memory_plan_.capacity_bytes);
+  }
   executor_ = std::make_unique<run::Executor>(*pool_, memory_plan_.map, tier_.get());
 }
 

@@ -22,7 +22,8 @@ namespace penstock::training {
 /// program must outlive it. One thread calls it.
 class Engine {
  public:
-  /// Plans, then takes the memory. Throws UserError before anything large is allocated if the budget will not do.
+  /// Plans, then takes the memory. Throws UserError before anything large is allocated if the budget will not
+  /// do.
   Engine(const Program& program, const Options& options, MemoryPlan memory_plan);
 
   run::Executor& executor() { return *executor_; }

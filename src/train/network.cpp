@@ -105,8 +105,8 @@ Network Network::model(std::string name) {
   return network;
 }
 
-Network Network::custom(std::string name, std::int64_t channels, std::int64_t image_size, std::int64_t classes,
-                        Define define) {
+Network Network::custom(std::string name, std::int64_t channels, std::int64_t image_size,
+                        std::int64_t classes, Define define) {
   if (!define) throw UserError(fmt::format("network '{}' has no function that defines it", name));
   return {std::move(name), channels, image_size, classes, std::move(define)};
 }
@@ -125,15 +125,16 @@ models::ModelInfo network_info(const Network& network) {
 
 ir::Graph build_network(const Network& network, const models::ModelOptions& options, bool training) {
   if (!network.define) return models::build_model(network.name, options, training);
-  models::Builder builder(network.name, {options.batch, options.channels, options.image_size, options.image_size}, {},
-                          training);
+  models::Builder builder(
+      network.name, {options.batch, options.channels, options.image_size, options.image_size}, {}, training);
   Layers::Impl impl{builder, options.classes};
   Layers layers(&impl);
   const Value logits = network.define(layers, builder.images());
   const ir::Shape& shape = builder.shape(logits);
   if (shape.rank() != 2 || shape[1] != options.classes) {
-    throw UserError(fmt::format("network '{}' gives {} for {} classes; its last layer must give [batch, classes]",
-                                network.name, shape.to_string(), options.classes));
+    throw UserError(
+        fmt::format("network '{}' gives {} for {} classes; its last layer must give [batch, classes]",
+                    network.name, shape.to_string(), options.classes));
   }
   return builder.finish(logits);
 }

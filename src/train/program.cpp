@@ -16,8 +16,8 @@ ir::Graph training_graph(const Network& network, const models::ModelOptions& opt
   return graph;
 }
 
-Program make_program(const Network& network, const models::ModelOptions& options, const OptimizerOptions* optimizer,
-                     bool evaluation) {
+Program make_program(const Network& network, const models::ModelOptions& options,
+                     const OptimizerOptions* optimizer, bool evaluation) {
   Program program;
   program.backend = kernels::make_onednn_backend();
   if (optimizer != nullptr) {

@@ -22,8 +22,8 @@ struct Program {
 };
 
 /// Builds, fuses, differentiates and lowers. `optimizer` null: no training step.
-Program make_program(const Network& network, const models::ModelOptions& options, const OptimizerOptions* optimizer,
-                     bool evaluation);
+Program make_program(const Network& network, const models::ModelOptions& options,
+                     const OptimizerOptions* optimizer, bool evaluation);
 
 /// The unlowered training step: forward, loss, backward, updates.
 ir::Graph training_graph(const Network& network, const models::ModelOptions& options,

@@ -18,7 +18,8 @@ Number parse_number(const std::string& schedule, const std::string& text, Number
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= least)) {
-    throw UserError(fmt::format("--schedule '{}': '{}' is not a number of at least {}", schedule, text, least));
+    throw UserError(
+        fmt::format("--schedule '{}': '{}' is not a number of at least {}", schedule, text, least));
   }
   return value;
 }
@@ -50,9 +51,10 @@ Schedule Schedule::parse(const std::string& text, double base, std::int64_t step
     }
   }
   if (parts.empty()) {
-    throw UserError(fmt::format(
-        "--schedule '{}' is not known; write constant, step:EVERY[,FACTOR] or cosine, each with ,warmup:N behind if wanted",
-        text));
+    throw UserError(
+        fmt::format("--schedule '{}' is not known; write constant, step:EVERY[,FACTOR] or cosine, each with "
+                    ",warmup:N behind if wanted",
+                    text));
   }
   return schedule;
 }
@@ -63,7 +65,8 @@ double Schedule::at(std::int64_t step) const {
     rate *= std::pow(factor_, static_cast<double>(step / every_));
   } else if (kind_ == Kind::cosine) {
     const std::int64_t length = std::max<std::int64_t>(1, steps_ - warmup_);
-    const double done = static_cast<double>(std::max<std::int64_t>(0, step - warmup_)) / static_cast<double>(length);
+    const double done =
+        static_cast<double>(std::max<std::int64_t>(0, step - warmup_)) / static_cast<double>(length);
     rate *= 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, done)));
   }
   if (step < warmup_) rate *= static_cast<double>(step + 1) / static_cast<double>(warmup_);

@@ -8,8 +8,8 @@ namespace penstock::training {
 /// The learning rate as a pure function of the step.
 class Schedule {
  public:
-  /// `text`: "constant", "step:EVERY[,FACTOR]" (times FACTOR, 0.1 by default, each EVERY steps), "cosine" (to zero over `steps`);
-  /// each may end in ",warmup:N" (linear over the first N steps). Throws UserError.
+  /// `text`: "constant", "step:EVERY[,FACTOR]" (times FACTOR, 0.1 by default, each EVERY steps), "cosine" (to
+  /// zero over `steps`); each may end in ",warmup:N" (linear over the first N steps). Throws UserError.
   static Schedule parse(const std::string& text, double base, std::int64_t steps);
 
   double at(std::int64_t step) const;

@@ -122,7 +122,8 @@ void StateIo::initialise(std::uint64_t seed) {
 std::string StateIo::sha256() {
   Sha256 sha;
   for (const StateEntry& entry : entries_) {
-    read(entry, [&](const float* values) { sha.update(values, static_cast<std::size_t>(entry.size_bytes())); });
+    read(entry,
+         [&](const float* values) { sha.update(values, static_cast<std::size_t>(entry.size_bytes())); });
   }
   return sha.finish();
 }

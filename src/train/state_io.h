@@ -21,8 +21,9 @@ struct StateEntry {
   std::int64_t size_bytes() const { return shape.elements() * 4; }
 };
 
-/// Reads and writes the state between steps in plain layout, wherever it is and however the kernels keep it. Takes one buffer as
-/// large as the largest state tensor that is not plain (conversion_bytes()); plain tensors are handed out where they are.
+/// Reads and writes the state between steps in plain layout, wherever it is and however the kernels keep it.
+/// Takes one buffer as large as the largest state tensor that is not plain (conversion_bytes()); plain
+/// tensors are handed out where they are.
 class StateIo {
  public:
   StateIo(const Program& program, run::Executor& executor);

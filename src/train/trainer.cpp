@@ -39,15 +39,18 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// What the process takes beside code, kernels, pool and loader, none of it touched when the budget is divided: thread stacks, heap
-/// growth, page tables, the kernel's side of the I/O.
+/// What the process takes beside code, kernels, pool and loader, none of it touched when the budget is
+/// divided: thread stacks, heap growth, page tables, the kernel's side of the I/O.
 constexpr std::int64_t kMarginBytes = 20 * kMiB;
 
 /// One run of `train` or `evaluate`, from the options to the result.
 class Run {
  public:
   Run(const Network& network, const Options& options, bool training)
-      : network_(network), options_(options), training_(training), evaluating_(!training || options.evaluate) {}
+      : network_(network),
+        options_(options),
+        training_(training),
+        evaluating_(!training || options.evaluate) {}
 
   Result go() {
     begin_ = Clock::now();
@@ -84,11 +87,13 @@ class Run {
       throw UserError("--checkpoint-every needs --checkpoint DIR");
     }
     if (!options_.checkpoint_dir.empty()) {
-      check_writable((std::filesystem::path(options_.checkpoint_dir) / "..").lexically_normal() / "checkpoint",
-                     "--checkpoint");
+      check_writable(
+          (std::filesystem::path(options_.checkpoint_dir) / "..").lexically_normal() / "checkpoint",
+          "--checkpoint");
     }
     if (!options_.init_file.empty() && !options_.resume_dir.empty()) {
-      throw UserError("--init and --resume exclude each other: one says where to start, the other where to go on");
+      throw UserError(
+          "--init and --resume exclude each other: one says where to start, the other where to go on");
     }
     if (!training_ && options_.init_file.empty() && options_.resume_dir.empty()) {
       throw UserError("say which weights to evaluate: --init FILE or --resume DIR");
@@ -101,7 +106,8 @@ class Run {
     omp_set_num_threads(result_.threads);
   }
 
-  /// Data and network agree on sizes: what the user says goes first, then what the data has, then the model's own.
+  /// Data and network agree on sizes: what the user says goes first, then what the data has, then the model's
+  /// own.
   void open() {
     const models::ModelInfo info = network_info(network_);
     DataRequest request;
@@ -112,13 +118,15 @@ class Run {
     const bool own_size = options_.data != "synthetic" && !options_.data.starts_with("images:");
     request.channels = network_.channels > 0 ? network_.channels : own_size ? 0 : info.channels;
     request.image_size = network_.image_size > 0 ? network_.image_size : own_size ? 0 : info.image_size;
-    request.classes = network_.classes > 0 ? network_.classes : options_.data == "synthetic" ? info.classes : 0;
+    request.classes = network_.classes > 0           ? network_.classes
+                      : options_.data == "synthetic" ? info.classes
+                                                     : 0;
     data_ = open_data(request);
     for (const std::string& warning : data_.warnings) note(warning);
     const DataGeometry& geometry = data_.train->geometry();
     if (geometry.height != geometry.width || (info.volumetric && geometry.depth != geometry.height)) {
-      throw UserError(fmt::format("{}: images of {} x {} are not square; say --image-size N", data_.train->name(),
-                                  geometry.height, geometry.width));
+      throw UserError(fmt::format("{}: images of {} x {} are not square; say --image-size N",
+                                  data_.train->name(), geometry.height, geometry.width));
     }
     model_.batch = options_.batch;
     model_.channels = geometry.channels;
@@ -141,14 +149,16 @@ class Run {
     if (!options_.resume_dir.empty()) {
       const CheckpointInfo info = read_checkpoint_info(options_.resume_dir);
       if (info.model != network_.name) {
-        throw UserError(fmt::format("the checkpoint in '{}' is of {}, not of {}", options_.resume_dir, info.model,
-                                    network_.name));
+        throw UserError(fmt::format("the checkpoint in '{}' is of {}, not of {}", options_.resume_dir,
+                                    info.model, network_.name));
       }
       if (training_) {
-        if (info.optimizer != options_.optimizer || info.batch != options_.batch || info.data != options_.data) {
-          throw UserError(fmt::format(
-              "the checkpoint in '{}' was made with --optimizer {} --batch {} --data {}; resume with the same",
-              options_.resume_dir, info.optimizer, info.batch, info.data));
+        if (info.optimizer != options_.optimizer || info.batch != options_.batch ||
+            info.data != options_.data) {
+          throw UserError(
+              fmt::format("the checkpoint in '{}' was made with --optimizer {} --batch {} --data {}; resume "
+                          "with the same",
+                          options_.resume_dir, info.optimizer, info.batch, info.data));
         }
         if (info.seed != seed_) note(fmt::format("going on with the checkpoint's seed {}", info.seed));
         seed_ = info.seed;
@@ -159,7 +169,8 @@ class Run {
     if (!training_) return;
     const std::int64_t per_epoch = sampler().batches_per_epoch();
     steps_ = options_.steps > 0 ? options_.steps : options_.epochs * per_epoch;
-    const double rate = options_.learning_rate > 0 ? options_.learning_rate : default_learning_rate(optimizer_.kind);
+    const double rate =
+        options_.learning_rate > 0 ? options_.learning_rate : default_learning_rate(optimizer_.kind);
     schedule_ = Schedule::parse(options_.schedule, rate, steps_);
     if (first_step_ > 0) {
       note(fmt::format("resuming after step {} of {}", first_step_, steps_));
@@ -184,11 +195,13 @@ class Run {
 
   MemoryPlan plan_within(std::int64_t budget) {
     try {
-      // Planning itself leaves some memory behind, so what the process really has is looked at once more afterwards.
+      // Planning itself leaves some memory behind, so what the process really has is looked at once more
+      // afterwards.
       MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch));
       malloc_trim(0);
       const Overhead after = overhead(options_.batch);
-      if (after.at("program") > plan.overhead.at("program")) plan = plan_memory(program_, options_, budget, after);
+      if (after.at("program") > plan.overhead.at("program"))
+        plan = plan_memory(program_, options_, budget, after);
       return plan;
     } catch (const plan::BudgetError& error) {
       refuse(error, budget);
@@ -201,8 +214,8 @@ class Run {
     const std::int64_t smallest = (error.needed_bytes() + 2 * kMiB) / kMiB + 1;
     const std::int64_t batch = largest_batch(budget);
     throw UserError(fmt::format(
-        "{} batch {} cannot {} within {}: policy {} needs at least {}; name --memory {}MiB or more, or {}", network_.name,
-        options_.batch, training_ ? "train" : "run", format_bytes(budget), error.policy(),
+        "{} batch {} cannot {} within {}: policy {} needs at least {}; name --memory {}MiB or more, or {}",
+        network_.name, options_.batch, training_ ? "train" : "run", format_bytes(budget), error.policy(),
         format_bytes(error.needed_bytes()), smallest,
         batch > 0 ? fmt::format("--batch {} or less", batch) : "a smaller network: not even --batch 1 fits"));
   }
@@ -249,9 +262,9 @@ class Run {
     result_.plan_seconds = plan.plan_seconds;
     result_.swap_file_bytes = engine_->swap_bytes();
     if (plan.policy != "keep") {
-      note(fmt::format("{} batch {} needs {} in memory; training within {} with policy {}, swapping to {}", network_.name,
-                       options_.batch, format_bytes(plan.in_memory_bytes), format_bytes(plan.budget_bytes), plan.policy,
-                       result_.tier));
+      note(fmt::format("{} batch {} needs {} in memory; training within {} with policy {}, swapping to {}",
+                       network_.name, options_.batch, format_bytes(plan.in_memory_bytes),
+                       format_bytes(plan.budget_bytes), plan.policy, result_.tier));
     }
   }
 
@@ -281,14 +294,16 @@ class Run {
       stalls.push_back(stats.stall_seconds);
       tell(step + 1, epoch, stats);
       if (!std::isfinite(loss)) {
-        throw RunError(fmt::format("the loss is {} at step {}; a smaller --lr or a --schedule with warmup may help", loss,
-                                   step + 1));
+        throw RunError(
+            fmt::format("the loss is {} at step {}; a smaller --lr or a --schedule with warmup may help",
+                        loss, step + 1));
       }
       const bool last = step + 1 == steps_;
       if (!options_.checkpoint_dir.empty() &&
           (last || (options_.checkpoint_every > 0 && (step + 1) % options_.checkpoint_every == 0))) {
         write_checkpoint(options_.checkpoint_dir,
-                         {network_.name, options_.optimizer, options_.data, options_.batch, step + 1, loader.position(), seed_},
+                         {network_.name, options_.optimizer, options_.data, options_.batch, step + 1,
+                          loader.position(), seed_},
                          *state_);
       }
     }
@@ -307,7 +322,8 @@ class Run {
     progress.loss = result_.loss.back();
     progress.step_seconds = result_.step_seconds.back();
     const std::size_t recent = std::min<std::size_t>(result_.step_seconds.size(), 10);
-    const double typical = median({result_.step_seconds.end() - static_cast<std::ptrdiff_t>(recent), result_.step_seconds.end()});
+    const double typical = median(
+        {result_.step_seconds.end() - static_cast<std::ptrdiff_t>(recent), result_.step_seconds.end()});
     progress.images_per_second = static_cast<double>(options_.batch) / typical;
     progress.learning_rate = schedule_.at(done - 1);
     progress.seconds_left = typical * static_cast<double>(steps_ - done);
@@ -336,7 +352,8 @@ class Run {
       context.feed = [&](float* images, std::int32_t* labels) {
         loader.next(images, labels);
         // No answer is right for the images that only fill up the last batch.
-        std::fill(labels + order.valid_samples(batch) * labels_per_image, labels + options_.batch * labels_per_image, -1);
+        std::fill(labels + order.valid_samples(batch) * labels_per_image,
+                  labels + options_.batch * labels_per_image, -1);
       };
       const auto begin = Clock::now();
       engine_->evaluate_step(context);
@@ -344,7 +361,8 @@ class Run {
       seconds.push_back(seconds_since(begin));
     }
     result_.test_images = data_.test->size();
-    result_.accuracy = static_cast<double>(correct) / static_cast<double>(data_.test->size() * labels_per_image);
+    result_.accuracy =
+        static_cast<double>(correct) / static_cast<double>(data_.test->size() * labels_per_image);
     if (!training_) result_.images_per_second = static_cast<double>(options_.batch) / median(seconds);
   }
 

@@ -40,7 +40,7 @@ std::int64_t check(const std::vector<PackInterval>& intervals, const Packing& pa
 
 TEST(Pack, SharesMemoryBetweenLivesThatDoNotMeet) {
   const std::vector<PackInterval> intervals{{0, 0, 3, 8192}, {1, 4, 6, 8192}, {2, 2, 5, 4096}};
-  const Packing packing = pack(intervals);
+  const Packing packing = pack(intervals, static_cast<int>(intervals.size()));
   EXPECT_EQ(packing.arena_bytes, 8192 + 4096);
   EXPECT_EQ(packing.offsets[0], packing.offsets[1]);
 }
@@ -48,7 +48,7 @@ TEST(Pack, SharesMemoryBetweenLivesThatDoNotMeet) {
 TEST(Pack, AStayAcrossTheEndMeetsBothEnds) {
   const std::vector<PackInterval> intervals{
       {0, 8, 1, 8192}, {1, 0, 0, 4096}, {2, 9, 9, 4096}, {3, 4, 5, 8192}};
-  const Packing packing = pack(intervals);
+  const Packing packing = pack(intervals, static_cast<int>(intervals.size()));
   check(intervals, packing, 10);
   EXPECT_EQ(packing.arena_bytes, 8192 + 4096);
 }
@@ -64,23 +64,24 @@ TEST(Pack, RandomStepsDoNotOverlapAndWasteLittle) {
       const auto size = static_cast<std::int64_t>(random.bits(4 * i + 3) % (large ? 1000000 : 5000));
       intervals.push_back({static_cast<int>(i), first, (first + length) % 100, size});
     }
-    const Packing packing = pack(intervals);
+    const Packing packing = pack(intervals, static_cast<int>(intervals.size()));
     const std::int64_t most = check(intervals, packing, 100);
     EXPECT_GE(packing.arena_bytes, most);
     EXPECT_LE(packing.arena_bytes, most + most / 3) << "seed " << seed;
-    EXPECT_EQ(pack(intervals).offsets, packing.offsets);
+    EXPECT_EQ(pack(intervals, static_cast<int>(intervals.size())).offsets, packing.offsets);
   }
 }
 
-TEST(Pack, ListsOffsetsInTheOrderOfARun) {
+TEST(Pack, ASlotIsAtOneOffsetAtAllItsStays) {
+  // Slot 0 meets slot 1 at its first stay and slot 2 at its second, which may share what slot 0 leaves.
   const std::vector<PackInterval> intervals{
-      {0, 2, 3, 4096}, {0, 8, 0, 4096}, {1, 0, 9, 4096}, {0, 5, 6, 4096}};
-  Packing packing;
-  packing.offsets = {4096, 8192, 0, 12288};
-  const auto offsets = packed_offsets(intervals, packing, 3);
-  EXPECT_EQ(offsets[0], (std::vector<std::int64_t>{8192, 4096, 12288}));
-  EXPECT_EQ(offsets[1], (std::vector<std::int64_t>{0}));
-  EXPECT_TRUE(offsets[2].empty());
+      {0, 0, 2, 8192}, {1, 1, 4, 4096}, {0, 6, 8, 8192}, {2, 7, 9, 4096}};
+  const Packing packing = pack(intervals, 4);
+  EXPECT_EQ(packing.offsets[0], 0);
+  EXPECT_EQ(packing.offsets[1], 8192);
+  EXPECT_EQ(packing.offsets[2], 8192);
+  EXPECT_EQ(packing.offsets[3], -1);
+  EXPECT_EQ(packing.arena_bytes, 8192 + 4096);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ TEST(PoolFits, TellsWhetherAcquireWouldSucceed) {
 }
 
 TEST(PoolFits, SeesOverlapInAPackedPool) {
-  PackedPool pool({4096, 4096, 4096}, {{0}, {0}, {4096}}, 8192, 8192, true);
+  PackedPool pool({4096, 4096, 4096}, {0, 0, 4096}, 8192, 8192, true);
   pool.acquire(0);
   EXPECT_FALSE(pool.fits(1));
   EXPECT_TRUE(pool.fits(2));

@@ -227,10 +227,10 @@ TEST(VirtualPool, WorstFragmentationStillServes) {
   EXPECT_THROW(pool.acquire(0), InternalError);
 }
 
-TEST(PackedPool, FollowsItsOffsetsRoundAndRound) {
+TEST(PackedPool, KeepsContentsRoundAndRound) {
   const std::vector<PackInterval> stays{{0, 0, 3, 10000}, {1, 4, 6, 9000}, {0, 7, 9, 10000}, {2, 2, 5, 100}};
-  const Packing packing = pack(stays);
-  PackedPool pool({10000, 9000, 100}, packed_offsets(stays, packing, 3), packing.arena_bytes, kMiB, true);
+  const Packing packing = pack(stays, 3);
+  PackedPool pool({10000, 9000, 100}, packing.offsets, packing.arena_bytes, kMiB, true);
   EXPECT_EQ(pool.capacity_bytes(), packing.arena_bytes);
   for (int step = 0; step < 3; ++step) {
     for (std::int64_t now = 0; now < 10; ++now) {
@@ -252,19 +252,19 @@ TEST(PackedPool, FollowsItsOffsetsRoundAndRound) {
 }
 
 TEST(PackedPool, RefusesOverlapAndLackOfRoom) {
-  PackedPool pool({4096, 4096}, {{0}, {0}}, 8192, 8192);
+  PackedPool pool({4096, 4096}, {0, 0}, 8192, 8192);
   pool.acquire(0);
   EXPECT_THROW(pool.acquire(1), InternalError);
   EXPECT_THROW(pool.acquire(0), InternalError);
   pool.release(0);
   EXPECT_NO_THROW(pool.acquire(1));
-  EXPECT_THROW(PackedPool({4096}, {{0}}, 8192, 4096), UserError);
-  EXPECT_THROW(PackedPool({4096}, {{8192}}, 8192, 8192), InternalError);
+  EXPECT_THROW(PackedPool({4096}, {0}, 8192, 4096), UserError);
+  EXPECT_THROW(PackedPool({4096}, {8192}, 8192, 8192), InternalError);
 }
 
 TEST(PackedPool, TouchesItsArenaAtStart) {
   const std::int64_t before = process_memory().resident_bytes;
-  const PackedPool pool({48 * kMiB}, {{0}}, 48 * kMiB, 48 * kMiB);
+  const PackedPool pool({48 * kMiB}, {0}, 48 * kMiB, 48 * kMiB);
   EXPECT_GE(process_memory().resident_bytes - before, 47 * kMiB);
 }
 

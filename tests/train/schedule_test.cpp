@@ -31,7 +31,8 @@ TEST(Schedule, CosineEndsNearZeroAfterWarmUp) {
 }
 
 TEST(Schedule, RefusesWhatItDoesNotKnow) {
-  for (const char* text : {"", "linear", "step", "step:0", "step:x", "cosine,0.5", "constant,warmup:-1", "step:3,0.1,0.2"}) {
+  for (const char* text :
+       {"", "linear", "step", "step:0", "step:x", "cosine,0.5", "constant,warmup:-1", "step:3,0.1,0.2"}) {
     EXPECT_THROW(Schedule::parse(text, 0.1, 10), UserError) << text;
   }
 }
