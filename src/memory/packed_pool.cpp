@@ -51,9 +51,8 @@ void* PackedPool::acquire(int slot) {
   held_.emplace(taker.offset, taker.offset + packed_bytes(taker.size_bytes));
   taker.held = true;
   asked_bytes_ += taker.size_bytes;
-  const std::int64_t mapped = mapped_bytes();
-  peak_bytes_ = std::max(peak_bytes_, mapped);
-  peak_lost_bytes_ = std::max(peak_lost_bytes_, mapped - asked_bytes_);
+  peak_asked_bytes_ = std::max(peak_asked_bytes_, asked_bytes_);
+  peak_bytes_ = std::max(peak_bytes_, mapped_bytes());
   return arena_.data() + taker.offset;
 }
 

@@ -30,7 +30,8 @@ class PackedPool final : public Pool {
   std::int64_t mapped_bytes() const override;
   std::int64_t peak_bytes() const override { return peak_bytes_; }
   std::int64_t asked_bytes() const override { return asked_bytes_; }
-  std::int64_t peak_lost_bytes() const override { return peak_lost_bytes_; }
+  /// What the gaps cost: the arena less the most that was asked for at a time.
+  std::int64_t peak_lost_bytes() const override { return arena_bytes_ - peak_asked_bytes_; }
 
  private:
   struct Slot {
@@ -49,7 +50,7 @@ class PackedPool final : public Pool {
   std::map<std::int64_t, std::int64_t> held_;  // offset -> end
   std::int64_t asked_bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
-  std::int64_t peak_lost_bytes_ = 0;
+  std::int64_t peak_asked_bytes_ = 0;
 };
 
 }  // namespace penstock
