@@ -63,6 +63,7 @@ enum class OpKind : std::uint8_t {
   softmax_backward,  ///< y, dy -> dx                                                       AxisAttrs
 
   cross_entropy,           ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  NoAttrs
+                           ///< a place with a negative label adds nothing
   cross_entropy_backward,  ///< probabilities, labels -> dlogits (of the mean)              NoAttrs
   count_correct,           ///< logits[N,K,...], labels(s32) -> count(s32)[1]               NoAttrs
 

@@ -120,17 +120,16 @@ Value Builder::softmax(Value x, std::int64_t axis, const std::string& name) {
 ir::Graph Builder::finish(Value logits) {
   const ir::Shape scores = infer(ir::OpKind::cross_entropy, "loss", {logits, graph_.labels}, {})[1];
   graph_.logits = logits;
-  if (training_) {
-    graph_.loss = add_output("loss", ir::DType::f32, {1}, ir::Role::result);
-    const Value probabilities =
-        add_output("probabilities", ir::DType::f32, shape(logits), ir::Role::activation);
-    graph_.add_op({ir::OpKind::cross_entropy,
-                   ir::Phase::forward,
-                   "loss",
-                   {logits, graph_.labels},
-                   {graph_.loss, probabilities},
-                   {}});
-  } else {
+  graph_.loss = add_output("loss", ir::DType::f32, {1}, ir::Role::result);
+  const Value probabilities =
+      add_output("probabilities", ir::DType::f32, shape(logits), ir::Role::activation);
+  graph_.add_op({ir::OpKind::cross_entropy,
+                 ir::Phase::forward,
+                 "loss",
+                 {logits, graph_.labels},
+                 {graph_.loss, probabilities},
+                 {}});
+  if (!training_) {
     graph_.correct = add_output("correct", ir::DType::s32, {1}, ir::Role::result);
     graph_.add_op({ir::OpKind::count_correct,
                    ir::Phase::forward,

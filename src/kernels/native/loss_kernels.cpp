@@ -41,6 +41,7 @@ double tile_loss(const LossShape& shape, const Tile& tile, const float* logits, 
   }
   double loss = 0;
   for (std::int64_t i = 0; i < tile.count; ++i) {
+    if (labels[tile.labels + i] < 0) continue;
     const std::int64_t own = tile.logits + labels[tile.labels + i] * shape.positions + i;
     loss += static_cast<double>(largest[i]) - static_cast<double>(logits[own]);
   }
@@ -53,7 +54,7 @@ double tile_loss(const LossShape& shape, const Tile& tile, const float* logits, 
     }
   }
   for (std::int64_t i = 0; i < tile.count; ++i) {
-    loss += std::log(static_cast<double>(total[i]));
+    if (labels[tile.labels + i] >= 0) loss += std::log(static_cast<double>(total[i]));
     total[i] = 1 / total[i];
   }
   for (std::int64_t k = 0; k < shape.classes; ++k) {
@@ -97,8 +98,9 @@ std::shared_ptr<const Kernel> make_cross_entropy_backward(const LossShape& shape
           for (std::int64_t k = 0; k < shape.classes; ++k) {
             const std::int64_t row = tile.logits + k * shape.positions;
             for (std::int64_t i = 0; i < tile.count; ++i) {
-              const float target = labels[tile.labels + i] == k ? 1.0F : 0.0F;
-              gradients[row + i] = (probabilities[row + i] - target) / count;
+              const std::int32_t label = labels[tile.labels + i];
+              const float target = label == k ? 1.0F : 0.0F;
+              gradients[row + i] = label < 0 ? 0.0F : (probabilities[row + i] - target) / count;
             }
           }
         }

@@ -37,8 +37,9 @@ double softmax_line(const Lines& lines, const float* x, float* y) {
   return log_sum;
 }
 
+/// Negative: this place does not count.
 std::int64_t checked(std::int32_t label, const Lines& lines) {
-  require(label >= 0 && label < lines.count, "a label is not a class of the network");
+  require(label < lines.count, "a label is not a class of the network");
   return label;
 }
 
@@ -82,8 +83,8 @@ Body cross_entropy(const Described& d) {
     double loss = 0;
     lines.for_each([&](std::int64_t start, std::int64_t line) {
       const std::int64_t label = checked(labels_of(args)[line], lines);
-      const double logit = floats_in(args, 0)[start + label * lines.stride];
-      loss += softmax_line(lines, floats_in(args, 0) + start, floats_out(args, 1) + start) - logit;
+      const double log_sum = softmax_line(lines, floats_in(args, 0) + start, floats_out(args, 1) + start);
+      if (label >= 0) loss += log_sum - floats_in(args, 0)[start + label * lines.stride];
     });
     floats_out(args, 0)[0] = static_cast<float>(loss / static_cast<double>(lines.lines()));
   };
@@ -96,7 +97,7 @@ Body cross_entropy_backward(const Described& d) {
       for (std::int64_t i = 0; i < lines.count; ++i) {
         const double gradient = floats_in(args, 0)[start + i * lines.stride] - (i == label ? 1.0 : 0.0);
         floats_out(args, 0)[start + i * lines.stride] =
-            static_cast<float>(gradient / static_cast<double>(lines.lines()));
+            label < 0 ? 0.0F : static_cast<float>(gradient / static_cast<double>(lines.lines()));
       }
     });
   };
