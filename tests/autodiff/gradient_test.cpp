@@ -67,6 +67,10 @@ TEST_P(GradientTest, AgreesWithFiniteDifferences) {
   const auto outputs = run_graph(*backend_, full_);
   CaseGraph forward = make_case_graph(GetParam(), false);
   int checked = 0;
+  for (std::size_t i = 0; i < full_.inputs.size(); ++i) {
+    const CaseInput& input = GetParam().inputs[i];
+    EXPECT_EQ(full_.gradients.contains(full_.inputs[i]), input.differentiable) << "input " << i;
+  }
   for (const auto& [input, gradient] : full_.gradients) {
     // An addition hands the seed on as it is.
     const auto seed = full_.values.find(gradient);

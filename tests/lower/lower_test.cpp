@@ -1,0 +1,210 @@
+#include "lower/lower.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lower/step_runner.h"
+#include "models/builder.h"
+#include "models/models.h"
+
+namespace penstock::testing {
+namespace {
+
+using ir::OpKind;
+using models::Builder;
+
+/// Every kind of joint that layouts have to get over: blocked and plain, odd channel counts, residuals,
+/// concat, a transposed convolution, flattening.
+ir::Graph mixed_network(bool training) {
+  Builder b("mixed", {4, 3, 19, 17}, {}, training);
+  auto x = b.relu(
+      b.batch_norm("bn1", b.conv("conv1", b.images(), 16, {.kernel = {3}, .stride = {2}, .bias = false})));
+  x = b.max_pool(x, {.kernel = {3}, .stride = {2}, .padding = {1}});
+  const auto shortcut = b.batch_norm("bn2", b.conv("conv2", x, 32, {.kernel = {1}, .bias = false}));
+  auto y = b.relu(b.batch_norm("bn3", b.conv("conv3", x, 24, {.kernel = {3}, .padding = {1}})));
+  y = b.batch_norm("bn4", b.conv("conv4", y, 32, {.kernel = {3}, .padding = {1}, .groups = 2}));
+  x = b.relu(b.add(y, shortcut));
+  const auto odd = b.relu(b.conv("conv5", x, 5, {.kernel = {3}, .padding = {1}}));
+  x = b.concat({x, odd, b.conv("conv6", x, 8, {.kernel = {1}})});
+  x = b.conv_transpose("up", x, 12, {.kernel = {2}, .stride = {2}});
+  x = b.dropout(b.activation(x, {ir::Activation::tanh}), 0.25F);
+  x = b.upsample(b.avg_pool(x, {}), {2}, true);
+  const auto pooled = b.flatten(b.global_avg_pool(x));
+  return b.finish(b.linear("fc", b.relu(b.linear("hidden", pooled, 20)), 7));
+}
+
+/// Bottleneck blocks with and without a stride, all channel counts in whole blocks.
+ir::Graph residual_network() {
+  Builder b("residual", {6, 3, 26, 30}, {}, true);
+  auto x = b.relu(b.batch_norm(
+      "bn", b.conv("conv", b.images(), 32, {.kernel = {7}, .stride = {2}, .padding = {3}, .bias = false})));
+  const auto block = [&](const std::string& name, models::Value in, std::int64_t width, std::int64_t stride) {
+    auto y = b.relu(
+        b.batch_norm(name + ".bn1", b.conv(name + ".conv1", in, width, {.kernel = {1}, .bias = false})));
+    y = b.relu(b.batch_norm(name + ".bn2",
+                            b.conv(name + ".conv2", y, width,
+                                   {.kernel = {3}, .stride = {stride}, .padding = {1}, .bias = false})));
+    y = b.batch_norm(name + ".bn3", b.conv(name + ".conv3", y, 4 * width, {.kernel = {1}, .bias = false}));
+    if (b.shape(in)[1] == 4 * width && stride == 1) return b.relu(b.add(y, in));
+    const auto shortcut = b.batch_norm(
+        name + ".bn4",
+        b.conv(name + ".conv4", in, 4 * width, {.kernel = {1}, .stride = {stride}, .bias = false}));
+    return b.relu(b.add(y, shortcut));
+  };
+  x = block("a", x, 16, 1);
+  x = block("b", x, 16, 1);
+  x = block("c", x, 24, 2);
+  return b.finish(b.linear("fc", b.flatten(b.global_avg_pool(x)), 10));
+}
+
+void expect_close(const std::map<std::string, std::vector<float>>& have,
+                  const std::map<std::string, std::vector<float>>& want, double tolerance) {
+  ASSERT_EQ(have.size(), want.size());
+  for (const auto& [name, values] : want) {
+    const auto& other = have.at(name);
+    ASSERT_EQ(other.size(), values.size()) << name;
+    double largest = 1e-3;
+    double error = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(values[i])));
+      error = std::max(error, std::abs(static_cast<double>(values[i]) - static_cast<double>(other[i])));
+    }
+    EXPECT_LE(error, tolerance * largest) << name;
+  }
+}
+
+void expect_same_training(const ir::Graph& forward, int steps, double tolerance) {
+  const ir::Graph graph = training_step(lower::fuse(forward), {.momentum = 0.9F, .weight_decay = 1e-3F});
+  const auto fast = kernels::make_onednn_backend();
+  const auto plain = kernels::make_reference_backend();
+  const lower::Executable fast_step = lower::lower(graph, *fast);
+  const lower::Executable plain_step = lower::lower(graph, *plain);
+  StepRunner fast_runner(*fast, fast_step);
+  StepRunner plain_runner(*plain, plain_step);
+  for (int i = 0; i < steps; ++i) {
+    const float want = plain_runner.run();
+    EXPECT_NEAR(fast_runner.run(), want, tolerance * std::abs(want)) << "step " << i;
+  }
+  expect_close(fast_runner.state(), plain_runner.state(), 10 * tolerance);
+}
+
+TEST(Lower, TrainsAMixedNetworkAsTheReferenceDoes) {
+  expect_same_training(mixed_network(true), 3, 1e-4);
+}
+
+TEST(Lower, TrainsAResidualNetworkAsTheReferenceDoes) {
+  expect_same_training(residual_network(), 3, 1e-4);
+}
+
+TEST(Lower, SharingMemoryChangesNothing) {
+  const ir::Graph graph = training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F});
+  const auto backend = kernels::make_onednn_backend();
+  const lower::Executable shared = lower::lower(graph, *backend);
+  const lower::Executable apart = lower::lower(graph, *backend, {.in_place = false});
+  EXPECT_LT(shared.graph.storages, apart.graph.storages);
+  StepRunner shared_runner(*backend, shared);
+  StepRunner apart_runner(*backend, apart);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(shared_runner.run(), apart_runner.run());
+  EXPECT_EQ(shared_runner.state(), apart_runner.state());
+}
+
+TEST(Lower, BatchNormBackwardAndReluWriteInPlace) {
+  Builder b("net", {2, 16, 8, 8}, {}, true);
+  const auto x = b.conv("conv1", b.images(), 16, {.kernel = {3}, .padding = {1}, .bias = false});
+  const auto y = b.relu(b.add(b.batch_norm("bn", x), b.images()));
+  const auto z = b.relu(b.conv("conv2", y, 16, {.kernel = {1}}));
+  const ir::Graph graph =
+      training_step(lower::fuse(b.finish(b.linear("fc", b.flatten(b.global_avg_pool(z)), 4))), {});
+  const auto backend = kernels::make_onednn_backend();
+  const lower::Executable step = lower::lower(graph, *backend);
+  for (const ir::Op& op : step.graph.ops) {
+    const auto storage = [&](ir::TensorId id) { return step.graph.tensor(id).storage; };
+    if (op.kind == OpKind::batch_norm_backward) {
+      EXPECT_EQ(storage(op.outputs[0]), storage(op.inputs[0]));
+    }
+    if (op.kind == OpKind::activation_backward) {
+      EXPECT_TRUE(storage(op.outputs[0]) == storage(op.inputs[0]) ||
+                  storage(op.outputs[0]) == storage(op.inputs[1]));
+    }
+    if (op.kind == OpKind::batch_norm) {
+      // Backward reads x again, and z is data.
+      EXPECT_NE(storage(op.outputs[0]), storage(op.inputs[0]));
+      EXPECT_NE(storage(op.outputs[0]), storage(op.inputs[5]));
+    }
+  }
+}
+
+TEST(Lower, ReordersActivationsOnlyWhereLayoutsMeet) {
+  const ir::Graph graph =
+      training_step(lower::fuse(models::build_model("resnet18", {.batch = 2, .image_size = 224}, true)), {});
+  const auto backend = kernels::make_onednn_backend();
+  const lower::Executable step = lower::lower(graph, *backend);
+  for (const ir::Op& op : step.graph.ops) {
+    if (op.kind != OpKind::reorder) continue;
+    EXPECT_EQ(step.graph.tensor(op.inputs[0]).role, ir::Role::parameter) << op.name;
+  }
+}
+
+TEST(Lower, ATensorIsReorderedOncePerLayout) {
+  Builder b("net", {2, 16, 8, 8}, {}, false);
+  const auto x = b.conv("conv", b.images(), 16, {.kernel = {3}});
+  const auto a = b.linear("a", b.flatten(x), 4);
+  const auto c = b.linear("b", b.flatten(x), 4);
+  const ir::Graph graph = b.finish(b.add(a, c));
+  const auto backend = kernels::make_onednn_backend();
+  const lower::Executable step = lower::lower(graph, *backend);
+  int reorders = 0;
+  for (const ir::Op& op : step.graph.ops) {
+    if (op.kind == OpKind::reorder && op.inputs[0] == x) ++reorders;
+    if (op.kind == OpKind::reorder) {
+      EXPECT_FALSE(step.graph.tensor(op.inputs[0]).layout == step.graph.tensor(op.outputs[0]).layout);
+    }
+  }
+  const bool blocked =
+      std::any_of(step.graph.tensors.begin(), step.graph.tensors.end(),
+                  [](const ir::Tensor& t) { return t.role == ir::Role::activation && !t.layout.is_plain(); });
+  EXPECT_EQ(reorders, blocked ? 1 : 0);
+}
+
+TEST(Lower, UpdatesKeepTheStatesLayout) {
+  const ir::Graph graph = training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F});
+  const auto backend = kernels::make_onednn_backend();
+  const lower::Executable step = lower::lower(graph, *backend);
+  EXPECT_EQ(step.kernels.size(), step.graph.ops.size());
+  EXPECT_EQ(step.scratch_bytes.size(), step.graph.ops.size());
+  for (const ir::Op& op : step.graph.ops) {
+    if (op.kind != OpKind::sgd_update) continue;
+    for (const ir::TensorId id : op.inputs) {
+      EXPECT_TRUE(step.graph.tensor(id).layout == step.graph.tensor(op.inputs[0]).layout) << op.name;
+    }
+  }
+}
+
+TEST(Lower, EvaluationSharesTheTrainingState) {
+  const auto backend = kernels::make_onednn_backend();
+  const lower::Executable train =
+      lower::lower(training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F}), *backend);
+  lower::Executable test = lower::lower(lower::fuse(mixed_network(false)), *backend, {}, &train);
+  lower::share_state(test, train);
+  EXPECT_NO_THROW(ir::verify(test.graph));
+  std::map<std::string, const ir::Tensor*> states;
+  for (const ir::Carried& state : train.graph.carried) {
+    states.emplace(train.graph.tensor(state.begin).name, &train.graph.tensor(state.begin));
+  }
+  for (const ir::Carried& state : test.graph.carried) {
+    const ir::Tensor& tensor = test.graph.tensor(state.begin);
+    ASSERT_TRUE(states.contains(tensor.name)) << tensor.name;
+    EXPECT_EQ(tensor.storage, states.at(tensor.name)->storage);
+    EXPECT_TRUE(tensor.layout == states.at(tensor.name)->layout);
+  }
+  for (const ir::Tensor& tensor : test.graph.tensors) {
+    if (!ir::is_state(tensor.role)) {
+      EXPECT_GE(tensor.storage, train.graph.storages) << tensor.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::testing
