@@ -40,6 +40,8 @@ int run(int argc, char** argv) {
   app.footer(kExamples);
   app.set_version_flag("--version", fmt::format("penstock {}", version()));
   app.require_subcommand(1);
+  // Said twice, the last counts: an option can be added to a command line that has it already.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_train_command(app);
   add_eval_command(app);
   add_models_command(app);
@@ -49,6 +51,9 @@ int run(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      return report(2, fmt::format("there is no command '{}'; there are train, eval, models and show", argv[1]));
+    }
     return report(2, fmt::format("{}; 'penstock --help' shows what can be said", first_line(error.what())));
   } catch (const UserError& error) {
     return report(2, error.what());

@@ -16,6 +16,7 @@
 #include "memory/process.h"
 #include "penstock/penstock.h"
 #include "plan/budget_error.h"
+#include "tier/swap_dir.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/network.h"
@@ -91,6 +92,7 @@ class Run {
           (std::filesystem::path(options_.checkpoint_dir) / "..").lexically_normal() / "checkpoint",
           "--checkpoint");
     }
+    if (!options_.swap_dir.empty()) check_swap_dir(options_.swap_dir, 0);
     if (!options_.init_file.empty() && !options_.resume_dir.empty()) {
       throw UserError(
           "--init and --resume exclude each other: one says where to start, the other where to go on");

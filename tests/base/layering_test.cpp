@@ -57,6 +57,8 @@ TEST(Layering, EveryFolderIncludesOnlyWhatItMay) {
       if (!std::regex_search(line, match, include)) continue;
       ++includes;
       const fs::path target = match[1].str();
+      // The public header is the program's own to use, and training's to implement.
+      if (target == "penstock/penstock.h" && (folder == "train" || folder == "cli")) continue;
       EXPECT_TRUE(fs::exists(source / target))
           << entry.path() << " includes " << target << " by no path from src/";
       const std::string other = first_folder(target);

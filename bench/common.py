@@ -1,0 +1,33 @@
+"""What the benchmark scripts share: running the program and telling ratios with their spread."""
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+
+
+def train(penstock, *arguments):
+    """Runs `penstock train` in a fresh process and returns its JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "result.json"
+        subprocess.run([penstock, "train", *map(str, arguments), "--quiet", "--json", str(path)], check=True)
+        return json.loads(path.read_text())
+
+
+def smallest_mib(penstock, *arguments):
+    """The smallest budget, as the refusal of one that is too small names it."""
+    run = subprocess.run([penstock, "train", *map(str, arguments), "--steps", "1", "--memory", "8MiB"],
+                         capture_output=True, text=True)
+    found = re.search(r"--memory (\d+)MiB", run.stderr)
+    if not found:
+        raise RuntimeError(f"no smallest budget in: {run.stderr}")
+    return int(found.group(1))
+
+
+def spread(values, digits=2):
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}-{max(values):.{digits}f})"
+
+
+def mib(size_bytes):
+    return f"{size_bytes / 2**20:.0f} MiB"
