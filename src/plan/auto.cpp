@@ -83,34 +83,43 @@ class Search {
     return closed.walk() && consider(closed.finish("auto"));
   }
 
+  /// A gap whose value can be made anew instead.
+  struct Droppable {
+    ir::StorageId storage = ir::kNone;
+    std::size_t access = 0;
+    double seconds_per_byte = 0;
+  };
+
   void try_recomputations() {
     if (!best_swaps_) return;
-    const SwapSet swaps = *best_swaps_;
-    std::vector<Recomputation> all = find_recomputations(problem_, profile_);
-    std::erase_if(all, [&](const Recomputation& r) {
-      return !swaps.contains(r.storage, static_cast<std::size_t>(r.access) - 1);
-    });
-    const auto seconds_per_byte = [&](const Recomputation& r) {
-      return r.seconds / static_cast<double>(problem_.storage(r.storage).size_bytes);
-    };
-    std::stable_sort(all.begin(), all.end(), [&](const Recomputation& a, const Recomputation& b) {
-      return seconds_per_byte(a) < seconds_per_byte(b);
-    });
-    for (const double part : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
-      if (is_done()) return;
-      const auto count = static_cast<std::size_t>(part * static_cast<double>(all.size()));
-      std::vector<Rerun> reruns;
-      for (std::size_t i = 0; i < count; ++i) append(reruns, all[i]);
-      try_swaps(reruns);
+    Recomputer recomputer(problem_);
+    std::vector<Droppable> all = droppable(recomputer, *best_swaps_);
+    for (int part = 1; part <= 16 && !is_done(); ++part) {
+      const std::size_t count = all.size() * static_cast<std::size_t>(part) / 16;
+      SwapSet dropped(problem_);
+      for (std::size_t i = 0; i < count; ++i) dropped.set(all[i].storage, all[i].access, true);
+      try_swaps(recomputer.reruns(dropped));
     }
   }
 
-  void append(std::vector<Rerun>& reruns, const Recomputation& r) const {
-    const ir::OpId before = problem_.storage(r.storage).accesses[static_cast<std::size_t>(r.access)].op;
-    for (const ir::OpId op : r.ops) {
-      const Rerun rerun{op, before};
-      if (std::find(reruns.begin(), reruns.end(), rerun) == reruns.end()) reruns.push_back(rerun);
+  /// Gaps that are swapped now, the cheapest to recompute first.
+  std::vector<Droppable> droppable(Recomputer& recomputer, const SwapSet& swaps) const {
+    std::vector<Droppable> found;
+    for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
+      const auto storage = static_cast<ir::StorageId>(s);
+      for (std::size_t k = 0; k < problem_.storages[s].accesses.size(); ++k) {
+        if (!swaps.contains(storage, k)) continue;
+        const std::vector<ir::OpId> ops = recomputer.chain(storage, k);
+        if (ops.empty()) continue;
+        double seconds = 0;
+        for (const ir::OpId op : ops) seconds += profile_.seconds(op);
+        found.push_back({storage, k, seconds / static_cast<double>(problem_.storages[s].size_bytes)});
+      }
     }
+    std::stable_sort(found.begin(), found.end(), [](const Droppable& a, const Droppable& b) {
+      return a.seconds_per_byte < b.seconds_per_byte;
+    });
+    return found;
   }
 
   const Problem& problem_;

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
-
 namespace penstock::plan {
+namespace {
+
+/// Longer chains are not worth their time.
+constexpr std::size_t kMaxChain = 32;
+
+}  // namespace
 
 Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns) {
   std::vector<std::vector<ir::OpId>> before(problem.ops.size());
@@ -30,114 +34,108 @@ Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns) {
   return longer;
 }
 
-namespace {
-
-class Finder {
- public:
-  Finder(const Problem& problem, const Profile& profile, int max_ops)
-      : problem_(problem), profile_(profile), max_ops_(max_ops), writes_(problem.storages.size()) {
-    for (std::size_t i = 0; i < problem.graph->ops.size(); ++i) {
-      for (const ir::TensorId t : problem.graph->ops[i].outputs) {
-        writes_[storage_of(t)].push_back({static_cast<ir::OpId>(i), t});
-      }
+Recomputer::Recomputer(const Problem& problem)
+    : problem_(problem), writes_(problem.storages.size()), missing_(problem.storages.size(), 0) {
+  for (std::size_t i = 0; i < problem.graph->ops.size(); ++i) {
+    for (const ir::TensorId t : problem.graph->ops[i].outputs) {
+      writes_[storage_of(t)].push_back({static_cast<ir::OpId>(i), t});
     }
   }
+}
 
-  std::vector<Recomputation> find() {
-    std::vector<Recomputation> found;
-    for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
-      const StorageInfo& storage = problem_.storages[s];
-      if (storage.carried) continue;
-      for (std::size_t k = 1; k < storage.accesses.size(); ++k) {
-        const Access& use = storage.accesses[k];
-        // Uses of neighbouring ops leave nothing to gain.
-        if (!use.reads || use.op - storage.accesses[k - 1].op < 2) continue;
-        ops_.clear();
-        const ir::TensorId value = value_at(static_cast<ir::StorageId>(s), use.op);
-        if (value == ir::kNone || !make(value, use.op) || !is_sound(use.op)) continue;
-        Recomputation recomputation{static_cast<ir::StorageId>(s), static_cast<std::int32_t>(k), ops_, 0};
-        for (const ir::OpId op : ops_) recomputation.seconds += profile_.seconds(op);
-        found.push_back(std::move(recomputation));
-      }
-    }
-    return found;
+/// What the storage holds when op `at` begins; kNone where nothing was written yet and it is not state.
+ir::TensorId Recomputer::value_at(std::size_t s, ir::OpId at) const {
+  const auto next = std::lower_bound(writes_[s].begin(), writes_[s].end(), at,
+                                     [](const Write& write, ir::OpId op) { return write.op < op; });
+  return next == writes_[s].begin() ? problem_.storages[s].begin : std::prev(next)->tensor;
+}
+
+/// Whether somebody reads the storage in op `at` or later, before it is overwritten.
+bool Recomputer::is_needed_from(std::size_t s, ir::OpId at) const {
+  const auto& accesses = problem_.storages[s].accesses;
+  const auto next = std::lower_bound(accesses.begin(), accesses.end(), at,
+                                     [](const Access& access, ir::OpId op) { return access.op < op; });
+  return next == accesses.end() ? problem_.storages[s].carried : next->reads;
+}
+
+/// Appends what makes `value` anew before op `at`; false if that cannot be.
+bool Recomputer::make(ir::TensorId value, ir::OpId at, std::vector<ir::OpId>& ops) const {
+  const ir::OpId producer = problem_.graph->tensor(value).producer;
+  if (producer == ir::kNone || producer >= at) return false;
+  if (std::find(ops.begin(), ops.end(), producer) != ops.end()) return true;
+  const ir::Op& op = problem_.graph->op(producer);
+  if (op.kind == ir::OpKind::data || ops.size() >= kMaxChain) return false;
+  for (const ir::TensorId output : op.outputs) {
+    if (problem_.storages[storage_of(output)].carried) return false;
   }
-
- private:
-  struct Write {
-    ir::OpId op;
-    ir::TensorId tensor;
-  };
-
-  std::size_t storage_of(ir::TensorId t) const {
-    return static_cast<std::size_t>(problem_.graph->tensor(t).storage);
+  for (const ir::TensorId input : op.inputs) {
+    const std::size_t s = storage_of(input);
+    const bool intact = value_at(s, at) == input && missing_[s] == 0 && is_needed_from(s, at);
+    if (!intact && !make(input, at, ops)) return false;
   }
+  ops.push_back(producer);
+  return ops.size() <= kMaxChain;
+}
 
-  /// What the storage holds when op `at` begins; kNone where nothing was written yet and it is not state.
-  ir::TensorId value_at(ir::StorageId s, ir::OpId at) const {
-    const auto& writes = writes_[static_cast<std::size_t>(s)];
-    const auto next = std::lower_bound(writes.begin(), writes.end(), at,
-                                       [](const Write& write, ir::OpId op) { return write.op < op; });
-    return next == writes.begin() ? problem_.storage(s).begin : std::prev(next)->tensor;
-  }
-
-  /// Whether somebody reads the storage in op `at` or later, before it is overwritten.
-  bool needed_from(ir::StorageId s, ir::OpId at) const {
-    const auto& accesses = problem_.storage(s).accesses;
-    const auto next = std::lower_bound(accesses.begin(), accesses.end(), at,
-                                       [](const Access& access, ir::OpId op) { return access.op < op; });
-    return next == accesses.end() ? problem_.storage(s).carried : next->reads;
-  }
-
-  /// Appends to ops_ what makes `value` anew before op `at`; false if that cannot be.
-  bool make(ir::TensorId value, ir::OpId at) {
-    const ir::OpId producer = problem_.graph->tensor(value).producer;
-    if (producer == ir::kNone || producer >= at) return false;
-    if (std::find(ops_.begin(), ops_.end(), producer) != ops_.end()) return true;
-    const ir::Op& op = problem_.graph->op(producer);
-    if (op.kind == ir::OpKind::data || static_cast<int>(ops_.size()) >= max_ops_) return false;
-    for (const ir::TensorId output : op.outputs) {
-      if (problem_.storages[storage_of(output)].carried) return false;
-    }
-    for (const ir::TensorId input : op.inputs) {
-      const auto s = static_cast<ir::StorageId>(storage_of(input));
-      const bool intact = value_at(s, at) == input && needed_from(s, at);
-      if (!intact && !make(input, at)) return false;
-    }
-    ops_.push_back(producer);
-    return static_cast<int>(ops_.size()) <= max_ops_;
-  }
-
-  /// Whether the ops find their inputs, and leave every value that is still needed as it was.
-  bool is_sound(ir::OpId at) const {
-    std::map<std::size_t, ir::TensorId> holds;
-    const auto held = [&](std::size_t s) {
+/// Whether the ops find their inputs, and leave every value that is still needed as it was.
+bool Recomputer::is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const {
+  std::map<std::size_t, ir::TensorId> holds;
+  for (const ir::OpId op : ops) {
+    for (const ir::TensorId input : problem_.graph->op(op).inputs) {
+      const std::size_t s = storage_of(input);
       const auto found = holds.find(s);
-      return found == holds.end() ? value_at(static_cast<ir::StorageId>(s), at) : found->second;
-    };
-    for (const ir::OpId op : ops_) {
-      for (const ir::TensorId input : problem_.graph->op(op).inputs) {
-        if (held(storage_of(input)) != input) return false;
-      }
-      for (const ir::TensorId output : problem_.graph->op(op).outputs) holds[storage_of(output)] = output;
+      const bool held =
+          found != holds.end() ? found->second == input : missing_[s] == 0 && value_at(s, at) == input;
+      if (!held) return false;
     }
-    return std::all_of(holds.begin(), holds.end(), [&](const auto& entry) {
-      const auto s = static_cast<ir::StorageId>(entry.first);
-      return entry.second == value_at(s, at) || !needed_from(s, at);
-    });
+    for (const ir::TensorId output : problem_.graph->op(op).outputs) holds[storage_of(output)] = output;
   }
+  return std::all_of(holds.begin(), holds.end(), [&](const auto& entry) {
+    return entry.second == value_at(entry.first, at) || !is_needed_from(entry.first, at);
+  });
+}
 
-  const Problem& problem_;
-  const Profile& profile_;
-  int max_ops_;
-  std::vector<std::vector<Write>> writes_;  ///< by storage, ascending
-  std::vector<ir::OpId> ops_;
-};
+std::vector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
+  const StorageInfo& storage = problem_.storage(s);
+  if (storage.carried || access + 1 >= storage.accesses.size()) return {};
+  const ir::OpId at = storage.accesses[access + 1].op;
+  const ir::TensorId value = value_at(static_cast<std::size_t>(s), at);
+  std::vector<ir::OpId> ops;
+  if (value == ir::kNone || !make(value, at, ops) || !is_sound(ops, at)) return {};
+  return ops;
+}
 
-}  // namespace
-
-std::vector<Recomputation> find_recomputations(const Problem& problem, const Profile& profile, int max_ops) {
-  return Finder(problem, profile, max_ops).find();
+std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
+  std::vector<Rerun> found;
+  std::vector<std::uint32_t> next_access(problem_.storages.size(), 0);
+  std::fill(missing_.begin(), missing_.end(), 0);
+  std::vector<ir::OpId> ops;
+  for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
+    const auto at = static_cast<ir::OpId>(i);
+    for (const Use& use : problem_.ops[i].uses) {
+      const auto s = static_cast<std::size_t>(use.storage);
+      if (!use.reads || missing_[s] == 0) continue;
+      ops.clear();
+      if (!make(value_at(s, at), at, ops) || !is_sound(ops, at)) {
+        // It has to be held after all; what was decided on its absence is decided anew.
+        dropped.set(use.storage, next_access[s] - 1, false);
+        return reruns(dropped);
+      }
+      for (const ir::OpId op : ops) {
+        found.push_back({op, at});
+        for (const ir::TensorId output : problem_.graph->op(op).outputs) missing_[storage_of(output)] = 0;
+      }
+    }
+    for (const Use& use : problem_.ops[i].uses) {
+      const auto s = static_cast<std::size_t>(use.storage);
+      const std::size_t access = next_access[s]++;
+      const bool drop = dropped.contains(use.storage, access) && !problem_.storages[s].carried &&
+                        is_needed_after(problem_.storages[s], access);
+      missing_[s] = drop ? 1 : 0;
+    }
+  }
+  std::fill(missing_.begin(), missing_.end(), 0);
+  return found;
 }
 
 }  // namespace penstock::plan

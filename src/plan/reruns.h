@@ -5,6 +5,7 @@
 
 #include "plan/problem.h"
 #include "plan/profile.h"
+#include "plan/swap_set.h"
 
 namespace penstock::plan {
 
@@ -20,18 +21,35 @@ struct Rerun {
 /// the plan with the problem as it was made.
 Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns);
 
-/// A storage whose value need not be held between two uses, because it can be computed again before the
-/// second.
-struct Recomputation {
-  ir::StorageId storage = ir::kNone;
-  std::int32_t access = 0;    ///< the use (index into its accesses) before which it is computed again
-  std::vector<ir::OpId> ops;  ///< in the order to run
-  double seconds = 0;
-};
+/// Decides which ops run again, and when, so that values need not be held in given gaps.
+class Recomputer {
+ public:
+  /// The problem must outlive it.
+  explicit Recomputer(const Problem& problem);
 
-/// Every such gap of every storage that is not state, where what the ops read is still what it was and is
-/// needed later anyway, or is computed again as well, within `max_ops` ops.
-std::vector<Recomputation> find_recomputations(const Problem& problem, const Profile& profile,
-                                               int max_ops = 4);
+  /// The ops that make the value in this gap anew if all else is there; empty if that cannot be.
+  std::vector<ir::OpId> chain(ir::StorageId s, std::size_t access);
+  /// What to run again if the values in all of `dropped` are: before its next use, each is made from what is
+  /// there, or from what is dropped as well and made first. Takes out of `dropped` what cannot be made.
+  std::vector<Rerun> reruns(SwapSet& dropped);
+
+ private:
+  struct Write {
+    ir::OpId op;
+    ir::TensorId tensor;
+  };
+
+  std::size_t storage_of(ir::TensorId t) const {
+    return static_cast<std::size_t>(problem_.graph->tensor(t).storage);
+  }
+  ir::TensorId value_at(std::size_t s, ir::OpId at) const;
+  bool is_needed_from(std::size_t s, ir::OpId at) const;
+  bool make(ir::TensorId value, ir::OpId at, std::vector<ir::OpId>& ops) const;
+  bool is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const;
+
+  const Problem& problem_;
+  std::vector<std::vector<Write>> writes_;  ///< by storage, ascending
+  std::vector<std::uint8_t> missing_;       ///< by storage: its value is dropped just now
+};
 
 }  // namespace penstock::plan

@@ -55,21 +55,21 @@ TEST(TimedWalk, AnySwapSetGivesASoundPlan) {
   EXPECT_GT(made, 300);
 }
 
-TEST(Reruns, EveryRecomputationIsSound) {
+TEST(Recomputer, AnySetOfDroppedValuesIsMadeAnew) {
   int rerun = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     const RandomStep step = random_step(seed, {static_cast<int>(1 + seed % 12), 8192, true});
-    Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
-    const Profile profile = random_profile(problem, seed, 1e8);
-    const std::vector<Recomputation> all = find_recomputations(problem, profile);
+    const Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
+    Recomputer recomputer(problem);
     Dice dice(seed);
     for (int round = 0; round < 8; ++round) {
-      std::vector<Rerun> reruns;
-      for (const Recomputation& r : all) {
-        if (round > 0 && dice.one_in(2)) continue;
-        for (const ir::OpId op : r.ops)
-          reruns.push_back({op, problem.storage(r.storage).accesses[static_cast<std::size_t>(r.access)].op});
+      SwapSet dropped(problem);
+      for (std::size_t s = 0; s < problem.storages.size(); ++s) {
+        for (std::size_t k = 0; k < problem.storages[s].accesses.size(); ++k) {
+          dropped.set(static_cast<ir::StorageId>(s), k, round == 0 || dice.below(3) == 0);
+        }
       }
+      const std::vector<Rerun> reruns = recomputer.reruns(dropped);
       const Problem longer = with_reruns(problem, reruns);
       const CheckResult result = check(problem, plan_keep(longer));
       ASSERT_TRUE(result.ok) << "seed " << seed << " round " << round << ": " << result.message;
