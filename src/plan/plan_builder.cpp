@@ -12,9 +12,11 @@ PlanBuilder::PlanBuilder(const Problem& problem, Boundary start)
   for (const Place& place : start_) {
     State& state = at(place.storage);
     state.mapped = place.resident;
-    state.clean = place.on_tier;
     state.pending = place.pending;
-    if (place.resident) used_bytes_ += problem.storage(place.storage).footprint_bytes;
+    const StorageInfo& storage = problem.storage(place.storage);
+    if (place.resident) state.in_memory = storage.begin;
+    if (place.on_tier) state.on_tier = storage.begin;
+    if (place.resident) used_bytes_ += storage.footprint_bytes;
   }
   peak_bytes_ = used_bytes_;
 }
@@ -32,14 +34,14 @@ void PlanBuilder::map(ir::StorageId s) {
 
 void PlanBuilder::acquire(ir::StorageId s) {
   map(s);
-  at(s).clean = false;
+  at(s).in_memory = ir::kNone;
   emit(Action::acquire, s);
 }
 
 void PlanBuilder::swap_in(ir::StorageId s) {
   map(s);
   State& state = at(s);
-  state.clean = true;
+  state.in_memory = state.on_tier;
   state.pending = Transfer::read;
   state.since = instructions_.size();
   emit(Action::swap_in, s);
@@ -47,9 +49,9 @@ void PlanBuilder::swap_in(ir::StorageId s) {
 
 void PlanBuilder::swap_out(ir::StorageId s) {
   State& state = at(s);
-  require(state.mapped && !state.clean && state.pending == Transfer::none,
-          "plan builder: nothing to write out");
-  state.clean = true;
+  require(state.mapped && !clean(s) && state.pending == Transfer::none, "plan builder: nothing to write out");
+  state.before = state.on_tier;
+  state.on_tier = state.in_memory;
   state.pending = Transfer::write;
   state.since = instructions_.size();
   emit(Action::swap_out, s);
@@ -71,14 +73,15 @@ void PlanBuilder::release(ir::StorageId s) {
   emit(Action::release, s);
 }
 
-void PlanBuilder::run(ir::OpId op, std::int32_t variant) {
-  const OpInfo& info = problem_.op(op);
+void PlanBuilder::run(std::int32_t position, std::int32_t variant) {
+  const OpInfo& info = problem_.ops[static_cast<std::size_t>(position)];
   for (const Use& use : info.uses) {
     const Transfer pending = at(use.storage).pending;
     if (pending == Transfer::read || (pending == Transfer::write && use.writes)) wait(use.storage);
   }
-  for (const Use& use : info.uses) {
-    if (use.writes) at(use.storage).clean = false;
+  const ir::OpId op = problem_.order[static_cast<std::size_t>(position)];
+  for (const ir::TensorId output : problem_.graph->op(op).outputs) {
+    at(problem_.graph->tensor(output).storage).in_memory = output;
   }
   peak_bytes_ = std::max(peak_bytes_, used_bytes_ + info.scratch_bytes[static_cast<std::size_t>(variant)]);
   emit(Action::run, op, variant);
@@ -96,7 +99,7 @@ void PlanBuilder::cancel(ir::StorageId s) {
     state.mapped = false;
     used_bytes_ -= problem_.storage(s).footprint_bytes;
   } else {
-    state.clean = false;
+    state.on_tier = state.before;
   }
   state.pending = Transfer::none;
   state.since = kNever;
@@ -105,7 +108,7 @@ void PlanBuilder::cancel(ir::StorageId s) {
 Boundary PlanBuilder::boundary() const {
   Boundary places;
   for (const ir::StorageId s : problem_.state()) {
-    places.push_back({s, at(s).mapped, !at(s).mapped || at(s).clean, at(s).pending});
+    places.push_back({s, at(s).mapped, !at(s).mapped || clean(s), at(s).pending});
   }
   return places;
 }

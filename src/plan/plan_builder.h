@@ -20,7 +20,9 @@ class PlanBuilder {
   bool mapped(ir::StorageId s) const { return at(s).mapped; }
   Transfer pending(ir::StorageId s) const { return at(s).pending; }
   /// The tier has the value that memory has, or will have once the pending transfer is complete.
-  bool clean(ir::StorageId s) const { return at(s).clean; }
+  bool clean(ir::StorageId s) const {
+    return at(s).in_memory != ir::kNone && at(s).in_memory == at(s).on_tier;
+  }
   std::int64_t used_bytes() const { return used_bytes_; }
   std::int64_t free_bytes() const { return problem_.budget_bytes - used_bytes_; }
   /// The most there ever was, scratch of the ops included, with what was taken back.
@@ -31,8 +33,9 @@ class PlanBuilder {
   void swap_out(ir::StorageId s);
   void wait(ir::StorageId s);
   void release(ir::StorageId s);
-  /// Waits for the reads of what the op uses and the writes of what it changes, then runs it.
-  void run(ir::OpId op, std::int32_t variant = 0);
+  /// Waits for the reads of what the op uses and the writes of what it changes, then runs it: the op at a
+  /// position of the step.
+  void run(std::int32_t position, std::int32_t variant = 0);
 
   /// Whether the pending transfer began in this plan and can be taken back.
   bool can_cancel(ir::StorageId s) const;
@@ -47,9 +50,11 @@ class PlanBuilder {
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
   struct State {
     bool mapped = false;
-    bool clean = false;
     Transfer pending = Transfer::none;
-    std::size_t since = kNever;  ///< the instruction that began the pending transfer
+    ir::TensorId in_memory = ir::kNone;  ///< the value, once the pending transfer is complete
+    ir::TensorId on_tier = ir::kNone;
+    ir::TensorId before = ir::kNone;  ///< what the tier had before the pending write
+    std::size_t since = kNever;       ///< the instruction that began the pending transfer
   };
   const State& at(ir::StorageId s) const { return states_[static_cast<std::size_t>(s)]; }
   State& at(ir::StorageId s) { return states_[static_cast<std::size_t>(s)]; }

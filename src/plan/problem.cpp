@@ -1,6 +1,7 @@
 #include "plan/problem.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -43,6 +44,8 @@ void describe_storages(Problem& problem, const PoolRule& rule, std::span<const s
 void describe_ops(Problem& problem, const PoolRule& rule, std::span<const std::int64_t> scratch_bytes) {
   const ir::Graph& graph = *problem.graph;
   problem.ops.resize(graph.ops.size());
+  problem.order.resize(graph.ops.size());
+  std::iota(problem.order.begin(), problem.order.end(), 0);
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     OpInfo& info = problem.ops[i];
     for (const ir::TensorId t : graph.ops[i].inputs) add_use(info.uses, graph.tensor(t).storage, true, false);

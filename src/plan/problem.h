@@ -56,6 +56,10 @@ struct Problem {
   std::int64_t fixed_bytes = 0;   ///< what the pool takes besides, whatever the plan; for reports
   std::vector<StorageInfo> storages;
   std::vector<OpInfo> ops;
+  /// Which op runs at each position of the step. As made: op i at position i, and `ops` is by op. A policy
+  /// that runs ops again plans on a problem with more positions than ops (with_reruns()), where `ops` and the
+  /// accesses are by position.
+  std::vector<ir::OpId> order;
   std::optional<Boundary>
       boundary;  ///< given: the plan must begin and end here; otherwise the policy chooses
 

@@ -40,6 +40,22 @@ double TierLanes::wait(ir::StorageId storage, double now_seconds) {
   return std::max(now_seconds, intervals_[s].end_seconds + profile_.latency_seconds);
 }
 
+bool TierLanes::is_done(ir::StorageId storage, double now_seconds) {
+  advance(now_seconds);
+  const auto s = static_cast<std::size_t>(storage);
+  return !open_[s] && intervals_[s].end_seconds + profile_.latency_seconds <= now_seconds;
+}
+
+bool TierLanes::cancel(ir::StorageId storage, double now_seconds) {
+  advance(now_seconds);
+  const auto s = static_cast<std::size_t>(storage);
+  if (!open_[s] || intervals_[s].start_seconds >= 0) return false;
+  std::erase_if(lanes_[is_write_[s] ? 1 : 0].requests,
+                [&](const Request& request) { return request.storage == storage; });
+  open_[s] = false;
+  return true;
+}
+
 void TierLanes::serve_alone(ir::StorageId storage) {
   const bool is_write = is_write_[static_cast<std::size_t>(storage)];
   Lane& lane = lanes_[is_write ? 1 : 0];

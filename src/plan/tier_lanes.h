@@ -25,6 +25,10 @@ class TierLanes {
   void start(ir::StorageId storage, bool is_write, std::int64_t size_bytes, double now_seconds);
   /// Waits at `now_seconds` for the storage's request; returns when it is complete.
   double wait(ir::StorageId storage, double now_seconds);
+  /// Whether the storage has no request that is not complete by then.
+  bool is_done(ir::StorageId storage, double now_seconds);
+  /// Takes back a request that has not begun to move; false if it has.
+  bool cancel(ir::StorageId storage, double now_seconds);
   /// Of the storage's last request, once it was waited for.
   Interval interval(ir::StorageId storage) const { return intervals_[static_cast<std::size_t>(storage)]; }
   double busy_seconds(bool is_write) const { return lanes_[is_write ? 1 : 0].busy_seconds; }

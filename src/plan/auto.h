@@ -1,0 +1,19 @@
+#pragma once
+
+#include "plan/make_plan.h"
+#include "plan/profile.h"
+#include "plan/simulator.h"
+
+namespace penstock::plan {
+
+struct AutoOptions {
+  bool recompute = true;
+  /// How many plans are made and simulated at most; more on small steps, whose plans cost little.
+  int max_plans = 400;
+};
+
+/// Minimises the simulated step time over what to keep, swap, compute again, and when. Starts from the plans
+/// of the policies that know no times, so it is never worse than they are in simulation.
+Plan plan_auto(const Problem& problem, const Profile& profile, const AutoOptions& options = {});
+
+}  // namespace penstock::plan

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "plan/problem.h"
+#include "plan/profile.h"
+
+namespace penstock::plan {
+
+/// What a machine is thought to do, where nothing was measured.
+struct MachineEstimate {
+  double flops_per_second = 1.5e11;  ///< of convolutions and matrix products, all cores
+  double bytes_per_second = 1e10;    ///< of ops that only pass over their tensors
+  TierProfile tier;
+};
+
+/// Multiply-adds of an op, twice; 0 for ops that only pass over their tensors.
+double op_flops(const ir::Graph& graph, const ir::Op& op);
+
+/// A profile from shapes alone; Profile::measured is false.
+Profile estimate_profile(const Problem& problem, const MachineEstimate& machine = {});
+
+}  // namespace penstock::plan

@@ -1,0 +1,141 @@
+#include "plan/reruns.h"
+
+#include <algorithm>
+#include <map>
+
+namespace penstock::plan {
+namespace {
+
+/// Longer chains are not worth their time.
+constexpr std::size_t kMaxChain = 32;
+
+}  // namespace
+
+Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns) {
+  std::vector<std::vector<ir::OpId>> before(problem.ops.size());
+  for (const Rerun& rerun : reruns) before[static_cast<std::size_t>(rerun.before)].push_back(rerun.op);
+  Problem longer = problem;
+  longer.ops.clear();
+  longer.order.clear();
+  for (StorageInfo& storage : longer.storages) storage.accesses.clear();
+  const auto append = [&](ir::OpId op) {
+    const auto position = static_cast<ir::OpId>(longer.ops.size());
+    longer.ops.push_back(problem.op(op));
+    longer.order.push_back(op);
+    for (const Use& use : problem.op(op).uses) {
+      longer.storages[static_cast<std::size_t>(use.storage)].accesses.push_back(
+          {position, use.reads, use.writes});
+    }
+  };
+  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
+    for (const ir::OpId op : before[i]) append(op);
+    append(static_cast<ir::OpId>(i));
+  }
+  return longer;
+}
+
+Recomputer::Recomputer(const Problem& problem)
+    : problem_(problem), writes_(problem.storages.size()), missing_(problem.storages.size(), 0) {
+  for (std::size_t i = 0; i < problem.graph->ops.size(); ++i) {
+    for (const ir::TensorId t : problem.graph->ops[i].outputs) {
+      writes_[storage_of(t)].push_back({static_cast<ir::OpId>(i), t});
+    }
+  }
+}
+
+/// What the storage holds when op `at` begins; kNone where nothing was written yet and it is not state.
+ir::TensorId Recomputer::value_at(std::size_t s, ir::OpId at) const {
+  const auto next = std::lower_bound(writes_[s].begin(), writes_[s].end(), at,
+                                     [](const Write& write, ir::OpId op) { return write.op < op; });
+  return next == writes_[s].begin() ? problem_.storages[s].begin : std::prev(next)->tensor;
+}
+
+/// Whether somebody reads the storage in op `at` or later, before it is overwritten.
+bool Recomputer::is_needed_from(std::size_t s, ir::OpId at) const {
+  const auto& accesses = problem_.storages[s].accesses;
+  const auto next = std::lower_bound(accesses.begin(), accesses.end(), at,
+                                     [](const Access& access, ir::OpId op) { return access.op < op; });
+  return next == accesses.end() ? problem_.storages[s].carried : next->reads;
+}
+
+/// Appends what makes `value` anew before op `at`; false if that cannot be.
+bool Recomputer::make(ir::TensorId value, ir::OpId at, std::vector<ir::OpId>& ops) const {
+  const ir::OpId producer = problem_.graph->tensor(value).producer;
+  if (producer == ir::kNone || producer >= at) return false;
+  if (std::find(ops.begin(), ops.end(), producer) != ops.end()) return true;
+  const ir::Op& op = problem_.graph->op(producer);
+  if (op.kind == ir::OpKind::data || ops.size() >= kMaxChain) return false;
+  for (const ir::TensorId output : op.outputs) {
+    if (problem_.storages[storage_of(output)].carried) return false;
+  }
+  for (const ir::TensorId input : op.inputs) {
+    const std::size_t s = storage_of(input);
+    const bool intact = value_at(s, at) == input && missing_[s] == 0 && is_needed_from(s, at);
+    if (!intact && !make(input, at, ops)) return false;
+  }
+  ops.push_back(producer);
+  return ops.size() <= kMaxChain;
+}
+
+/// Whether the ops find their inputs, and leave every value that is still needed as it was.
+bool Recomputer::is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const {
+  std::map<std::size_t, ir::TensorId> holds;
+  for (const ir::OpId op : ops) {
+    for (const ir::TensorId input : problem_.graph->op(op).inputs) {
+      const std::size_t s = storage_of(input);
+      const auto found = holds.find(s);
+      const bool held =
+          found != holds.end() ? found->second == input : missing_[s] == 0 && value_at(s, at) == input;
+      if (!held) return false;
+    }
+    for (const ir::TensorId output : problem_.graph->op(op).outputs) holds[storage_of(output)] = output;
+  }
+  return std::all_of(holds.begin(), holds.end(), [&](const auto& entry) {
+    return entry.second == value_at(entry.first, at) || !is_needed_from(entry.first, at);
+  });
+}
+
+std::vector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
+  const StorageInfo& storage = problem_.storage(s);
+  if (storage.carried || access + 1 >= storage.accesses.size()) return {};
+  const ir::OpId at = storage.accesses[access + 1].op;
+  const ir::TensorId value = value_at(static_cast<std::size_t>(s), at);
+  std::vector<ir::OpId> ops;
+  if (value == ir::kNone || !make(value, at, ops) || !is_sound(ops, at)) return {};
+  return ops;
+}
+
+std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
+  std::vector<Rerun> found;
+  std::vector<std::uint32_t> next_access(problem_.storages.size(), 0);
+  std::fill(missing_.begin(), missing_.end(), 0);
+  std::vector<ir::OpId> ops;
+  for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
+    const auto at = static_cast<ir::OpId>(i);
+    for (const Use& use : problem_.ops[i].uses) {
+      const auto s = static_cast<std::size_t>(use.storage);
+      if (!use.reads || missing_[s] == 0) continue;
+      ops.clear();
+      if (!make(value_at(s, at), at, ops) || !is_sound(ops, at)) {
+        // It has to be held after all; what was decided on its absence is decided anew.
+        dropped.set(use.storage, next_access[s] - 1, false);
+        return reruns(dropped);
+      }
+      for (const ir::OpId op : ops) {
+        found.push_back({op, at});
+        for (const ir::TensorId output : problem_.graph->op(op).outputs) missing_[storage_of(output)] = 0;
+      }
+    }
+    for (const Use& use : problem_.ops[i].uses) {
+      const auto s = static_cast<std::size_t>(use.storage);
+      const std::size_t access = next_access[s]++;
+      const bool drop = dropped.contains(use.storage, access) && !problem_.storages[s].carried &&
+                        is_needed_after(problem_.storages[s], access);
+      missing_[s] = drop ? 1 : 0;
+    }
+  }
+  std::fill(missing_.begin(), missing_.end(), 0);
+  return found;
+}
+
+}  // namespace penstock::plan

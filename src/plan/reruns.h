@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/problem.h"
+#include "plan/profile.h"
+#include "plan/swap_set.h"
+
+namespace penstock::plan {
+
+/// An op to be run again right before an op of the step.
+struct Rerun {
+  ir::OpId op = ir::kNone;
+  ir::OpId before = ir::kNone;
+  bool operator==(const Rerun&) const = default;
+};
+
+/// The same problem over a longer step, in which ops run again; several before the same op in the order
+/// given. A value that an op makes anew is not needed before. Only for policies: checker and simulator see
+/// the plan with the problem as it was made.
+Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns);
+
+/// Decides which ops run again, and when, so that values need not be held in given gaps.
+class Recomputer {
+ public:
+  /// The problem must outlive it.
+  explicit Recomputer(const Problem& problem);
+
+  /// The ops that make the value in this gap anew if all else is there; empty if that cannot be.
+  std::vector<ir::OpId> chain(ir::StorageId s, std::size_t access);
+  /// What to run again if the values in all of `dropped` are: before its next use, each is made from what is
+  /// there, or from what is dropped as well and made first. Takes out of `dropped` what cannot be made.
+  std::vector<Rerun> reruns(SwapSet& dropped);
+
+ private:
+  struct Write {
+    ir::OpId op;
+    ir::TensorId tensor;
+  };
+
+  std::size_t storage_of(ir::TensorId t) const {
+    return static_cast<std::size_t>(problem_.graph->tensor(t).storage);
+  }
+  ir::TensorId value_at(std::size_t s, ir::OpId at) const;
+  bool is_needed_from(std::size_t s, ir::OpId at) const;
+  bool make(ir::TensorId value, ir::OpId at, std::vector<ir::OpId>& ops) const;
+  bool is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const;
+
+  const Problem& problem_;
+  std::vector<std::vector<Write>> writes_;  ///< by storage, ascending
+  std::vector<std::uint8_t> missing_;       ///< by storage: its value is dropped just now
+};
+
+}  // namespace penstock::plan

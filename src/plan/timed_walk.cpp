@@ -1,0 +1,273 @@
+#include "plan/timed_walk.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace penstock::plan {
+
+TimedWalk::TimedWalk(const Problem& problem, const Profile& profile, const SwapSet& swaps,
+                     std::vector<AtBoundary> boundary)
+    : problem_(problem),
+      profile_(profile),
+      swaps_(swaps),
+      boundary_(std::move(boundary)),
+      positions_(static_cast<std::int64_t>(problem.ops.size())),
+      builder_(problem, start()),
+      lanes_(profile.tier, problem.storages.size()),
+      memory_(2 * problem.ops.size() + 1),
+      is_retired_(problem.storages.size(), 0),
+      next_access_(problem.storages.size(), 0) {}
+
+AtBoundary TimedWalk::at_boundary(ir::StorageId s) const {
+  if (closed()) return boundary_[static_cast<std::size_t>(s)];
+  const std::size_t uses = problem_.storage(s).accesses.size();
+  return uses > 0 && swaps_.contains(s, uses - 1) ? AtBoundary::away : AtBoundary::kept;
+}
+
+Boundary TimedWalk::start() const {
+  Boundary places;
+  for (const ir::StorageId s : problem_.state()) {
+    switch (at_boundary(s)) {
+      case AtBoundary::away:
+        places.push_back({s, false, true, Transfer::none});
+        break;
+      case AtBoundary::kept:
+        places.push_back({s, true, false, Transfer::none});
+        break;
+      case AtBoundary::prefetched:
+        places.push_back({s, true, true, Transfer::read});
+        break;
+      case AtBoundary::retiring:
+        places.push_back({s, true, true, Transfer::write});
+        break;
+    }
+  }
+  return places;
+}
+
+/// Fills the curve; false if it exceeds the budget. Behind the step lies the boundary, or the next step.
+bool TimedWalk::add_memory() {
+  add_base_memory(problem_, swaps_, memory_);
+  if (!closed()) {
+    add_base_memory(problem_, swaps_, memory_, positions_);
+    return memory_.max(0, 2 * positions_ - 1) <= problem_.budget_bytes;
+  }
+  for (const ir::StorageId s : problem_.state()) {
+    const auto& accesses = problem_.storage(s).accesses;
+    switch (at_boundary(s)) {
+      case AtBoundary::away:
+        break;
+      case AtBoundary::kept:
+        memory_.add(positions_, positions_, footprint(s));
+        break;
+      case AtBoundary::prefetched:
+        memory_.add(0, accesses.front().op - 1, footprint(s));
+        break;
+      case AtBoundary::retiring:
+        memory_.add(accesses.back().op + 1, positions_, footprint(s));
+        break;
+    }
+  }
+  return memory_.max(0, positions_) <= problem_.budget_bytes;
+}
+
+/// Puts transfers that cross the boundary under way, and asks for what the step needs first.
+void TimedWalk::begin() {
+  for (const ir::StorageId s : problem_.state()) {
+    const StorageInfo& storage = problem_.storage(s);
+    if (storage.accesses.empty()) continue;
+    const std::int64_t first_use = storage.accesses.front().op;
+    switch (at_boundary(s)) {
+      case AtBoundary::kept:
+        break;
+      case AtBoundary::away:
+        demands_.emplace(first_use, s);
+        break;
+      case AtBoundary::prefetched:
+        lanes_.start(s, false, storage.size_bytes, 0);
+        break;
+      case AtBoundary::retiring:
+        lanes_.start(s, true, storage.size_bytes, 0);
+        retired_.push_back(s);
+        is_retired_[static_cast<std::size_t>(s)] = 1;
+        demands_.emplace(first_use, s);
+        break;
+    }
+  }
+}
+
+bool TimedWalk::walk() {
+  if (!add_memory()) return false;
+  begin();
+  for (std::int64_t i = 0; i < positions_; ++i) {
+    bring(i);
+    prefetch(i);
+    run(i);
+    for (const Use& use : problem_.ops[static_cast<std::size_t>(i)].uses) leave(use);
+  }
+  if (closed()) finish_boundary();
+  return true;
+}
+
+void TimedWalk::release_retired(std::size_t index) {
+  const ir::StorageId s = retired_[index];
+  retired_.erase(retired_.begin() + static_cast<std::ptrdiff_t>(index));
+  is_retired_[static_cast<std::size_t>(s)] = 0;
+  if (builder_.pending(s) != Transfer::none) {
+    now_seconds_ = std::max(now_seconds_, lanes_.wait(s, now_seconds_));
+    builder_.wait(s);
+  }
+  builder_.release(s);
+}
+
+bool TimedWalk::make_room(std::int64_t bytes, bool may_wait) {
+  // Copy-outs end in the order in which they began, but for clean data there is nothing to wait for.
+  for (std::size_t i = 0; i < retired_.size() && builder_.free_bytes() < bytes;) {
+    const ir::StorageId s = retired_[i];
+    if (builder_.pending(s) == Transfer::none || lanes_.is_done(s, now_seconds_)) {
+      release_retired(i);
+    } else if (++i >= 64) {
+      break;
+    }
+  }
+  while (may_wait && builder_.free_bytes() < bytes && !retired_.empty()) release_retired(0);
+  return builder_.free_bytes() >= bytes;
+}
+
+void TimedWalk::recall(ir::StorageId s, bool may_cancel) {
+  retired_.erase(std::find(retired_.begin(), retired_.end(), s));
+  is_retired_[static_cast<std::size_t>(s)] = 0;
+  if (may_cancel && builder_.pending(s) == Transfer::write && builder_.can_cancel(s) &&
+      lanes_.cancel(s, now_seconds_)) {
+    builder_.cancel(s);
+  }
+}
+
+/// Makes sure that what the op at this position uses has memory.
+void TimedWalk::bring(std::int64_t position) {
+  const auto& uses = problem_.ops[static_cast<std::size_t>(position)].uses;
+  for (const Use& use : uses) {
+    if (use.reads) demands_.erase({position, use.storage});
+    if (is_retired_[static_cast<std::size_t>(use.storage)] != 0) recall(use.storage, true);
+  }
+  for (const Use& use : uses) {
+    const ir::StorageId s = use.storage;
+    if (builder_.mapped(s)) continue;
+    require(make_room(footprint(s), true), "timed walk: memory that was kept free is taken");
+    if (use.reads) {
+      lanes_.start(s, false, problem_.storage(s).size_bytes, now_seconds_);
+      builder_.swap_in(s);
+    } else {
+      builder_.acquire(s);
+    }
+  }
+}
+
+void TimedWalk::prefetch(std::int64_t position) {
+  while (!demands_.empty()) {
+    const auto [deadline, s] = *demands_.begin();
+    if (!try_prefetch(position, deadline, s)) return;
+    demands_.erase(demands_.begin());
+  }
+}
+
+bool TimedWalk::try_prefetch(std::int64_t position, std::int64_t deadline, ir::StorageId s) {
+  // At the boundary it must be there as well, but what crosses it is waited for only by its next use.
+  const bool for_boundary = closed() && deadline == positions_;
+  const std::int64_t last = for_boundary ? deadline : deadline - 1;
+  if (memory_.max(position, last) + footprint(s) > problem_.budget_bytes) return false;
+  const std::int64_t scratch_bytes = problem_.ops[static_cast<std::size_t>(position)].scratch_bytes[0];
+  if (is_retired_[static_cast<std::size_t>(s)] != 0) {
+    recall(s, !for_boundary);
+  } else {
+    if (!make_room(footprint(s) + scratch_bytes, false)) return false;
+    lanes_.start(s, false, problem_.storage(s).size_bytes, now_seconds_);
+    builder_.swap_in(s);
+  }
+  memory_.add(position, last, footprint(s));
+  return true;
+}
+
+void TimedWalk::run(std::int64_t position) {
+  const OpInfo& info = problem_.ops[static_cast<std::size_t>(position)];
+  require(make_room(info.scratch_bytes[0], true), "timed walk: memory that was kept free is taken");
+  for (const Use& use : info.uses) {
+    const Transfer pending = builder_.pending(use.storage);
+    if (pending == Transfer::read || (pending == Transfer::write && use.writes)) {
+      now_seconds_ = lanes_.wait(use.storage, now_seconds_);
+      builder_.wait(use.storage);
+    }
+  }
+  builder_.run(static_cast<std::int32_t>(position));
+  now_seconds_ += profile_.seconds(problem_.order[static_cast<std::size_t>(position)]);
+}
+
+void TimedWalk::write(ir::StorageId s) {
+  if (builder_.clean(s)) return;
+  lanes_.start(s, true, problem_.storage(s).size_bytes, now_seconds_);
+  builder_.swap_out(s);
+}
+
+void TimedWalk::retire(ir::StorageId s) {
+  retired_.push_back(s);
+  is_retired_[static_cast<std::size_t>(s)] = 1;
+}
+
+void TimedWalk::leave(const Use& use) {
+  const ir::StorageId s = use.storage;
+  const StorageInfo& storage = problem_.storage(s);
+  const std::size_t access = next_access_[static_cast<std::size_t>(s)]++;
+  if (!is_needed_after(storage, access)) {
+    if (builder_.pending(s) == Transfer::none) {
+      builder_.release(s);
+    } else {
+      retire(s);
+    }
+    return;
+  }
+  if (!swaps_.contains(s, access)) return;
+  write(s);
+  if (!is_wrap(storage, access)) {
+    retire(s);
+    demands_.emplace(storage.accesses[access + 1].op, s);
+    return;
+  }
+  if (closed() && at_boundary(s) == AtBoundary::retiring) return;
+  retire(s);
+  if (!closed()) demands_.emplace(positions_ + storage.accesses.front().op, s);
+  if (closed() && at_boundary(s) == AtBoundary::prefetched) demands_.emplace(positions_, s);
+}
+
+void TimedWalk::finish_boundary() {
+  for (const auto& [deadline, s] : demands_) {
+    if (is_retired_[static_cast<std::size_t>(s)] != 0) {
+      recall(s, false);
+    } else {
+      require(make_room(footprint(s), true), "timed walk: memory that was kept free is taken");
+      builder_.swap_in(s);
+    }
+  }
+  for (const ir::StorageId s : problem_.state()) {
+    if (at_boundary(s) == AtBoundary::prefetched && builder_.pending(s) == Transfer::write) builder_.wait(s);
+  }
+  while (!retired_.empty()) release_retired(0);
+}
+
+std::vector<AtBoundary> TimedWalk::end() const {
+  std::vector<AtBoundary> kinds(problem_.storages.size(), AtBoundary::away);
+  for (const ir::StorageId s : problem_.state()) {
+    const std::size_t uses = problem_.storage(s).accesses.size();
+    AtBoundary& kind = kinds[static_cast<std::size_t>(s)];
+    if (uses == 0 || !swaps_.contains(s, uses - 1)) {
+      kind = AtBoundary::kept;
+    } else if (is_retired_[static_cast<std::size_t>(s)] != 0 || builder_.pending(s) == Transfer::write) {
+      kind = AtBoundary::retiring;
+    } else if (builder_.mapped(s)) {
+      kind = AtBoundary::prefetched;
+    }
+  }
+  return kinds;
+}
+
+}  // namespace penstock::plan

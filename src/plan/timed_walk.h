@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "plan/memory_curve.h"
+#include "plan/plan_builder.h"
+#include "plan/profile.h"
+#include "plan/swap_set.h"
+#include "plan/tier_lanes.h"
+
+namespace penstock::plan {
+
+/// What a storage of the state does at the boundary.
+enum class AtBoundary : std::uint8_t {
+  away,        ///< is on the tier
+  kept,        ///< stays in memory
+  prefetched,  ///< has come, or is coming, from the tier for the next step
+  retiring,    ///< has memory until its copy-out, which is under way, is complete
+};
+
+/// Makes a plan of a swap set: copy-outs start when a gap begins, copy-ins as early as memory lets them, in
+/// the order of need, both timed by the profile. Memory never runs out on the way: a copy-in starts only if
+/// it fits until its use.
+class TimedWalk {
+ public:
+  /// `boundary`: by storage, for a step that begins and ends there; empty: begin with all swapped state away
+  /// and end wherever the walk gets. All arguments but the last must outlive it.
+  TimedWalk(const Problem& problem, const Profile& profile, const SwapSet& swaps,
+            std::vector<AtBoundary> boundary = {});
+
+  /// Call it once. False if what the set leaves in memory exceeds the budget.
+  bool walk();
+  /// What the state does at the end of the walk.
+  std::vector<AtBoundary> end() const;
+  Plan finish(const char* policy) { return builder_.finish(policy); }
+
+ private:
+  bool closed() const { return !boundary_.empty(); }
+  AtBoundary at_boundary(ir::StorageId s) const;
+  Boundary start() const;
+  std::int64_t footprint(ir::StorageId s) const { return problem_.storage(s).footprint_bytes; }
+  bool add_memory();
+  void begin();
+  void bring(std::int64_t position);
+  void prefetch(std::int64_t position);
+  bool try_prefetch(std::int64_t position, std::int64_t deadline, ir::StorageId s);
+  void run(std::int64_t position);
+  void leave(const Use& use);
+  void retire(ir::StorageId s);
+  void write(ir::StorageId s);
+  void recall(ir::StorageId s, bool may_cancel);
+  void finish_boundary();
+  /// Releases retired storages: those that are complete, and if `may_wait` the oldest others, until so much
+  /// is free.
+  bool make_room(std::int64_t bytes, bool may_wait);
+  void release_retired(std::size_t index);
+
+  const Problem& problem_;
+  const Profile& profile_;
+  const SwapSet& swaps_;
+  std::vector<AtBoundary> boundary_;
+  std::int64_t positions_;
+  PlanBuilder builder_;
+  TierLanes lanes_;
+  MemoryCurve memory_;
+  double now_seconds_ = 0;
+  std::set<std::pair<std::int64_t, ir::StorageId>> demands_;  ///< what is to come in, by deadline
+  std::deque<ir::StorageId> retired_;                         ///< oldest first
+  std::vector<std::uint8_t> is_retired_;
+  std::vector<std::uint32_t> next_access_;
+};
+
+}  // namespace penstock::plan

@@ -1,0 +1,101 @@
+#include "plan/auto.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/checker.h"
+#include "plan/evictions.h"
+#include "plan/random_step.h"
+#include "plan/reruns.h"
+#include "plan/timed_walk.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
+
+Profile random_profile(const Problem& problem, std::uint64_t seed, double bandwidth) {
+  Dice dice(seed);
+  Profile profile;
+  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
+    profile.op_seconds.push_back({1e-5 * static_cast<double>(dice.between(1, 100))});
+  }
+  profile.tier = {bandwidth, 0.8 * bandwidth, 0.5 * bandwidth, 0.4 * bandwidth, 1e-6, seed % 2 == 0};
+  return profile;
+}
+
+TEST(TimedWalk, AnySwapSetGivesASoundPlan) {
+  int made = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    const RandomStep step = random_step(seed, {static_cast<int>(1 + seed % 12), 8192, true});
+    Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
+    const Profile profile = random_profile(problem, seed, 1e8);
+    Dice dice(seed);
+    const std::int64_t smallest = smallest_bytes(problem), in_memory = keep_bytes(problem);
+    for (int round = 0; round < 8; ++round) {
+      problem.budget_bytes = smallest + (in_memory - smallest) * round / 8;
+      SwapSet swaps(problem);
+      for (std::size_t s = 0; s < problem.storages.size(); ++s) {
+        for (std::size_t k = 0; k < problem.storages[s].accesses.size(); ++k) {
+          if (is_needed_after(problem.storages[s], k))
+            swaps.set(static_cast<ir::StorageId>(s), k, round == 0 || dice.below(4) != 0);
+        }
+      }
+      TimedWalk open(problem, profile, swaps);
+      if (!open.walk()) {
+        EXPECT_NE(round, 0) << "everything that can be swapped is";
+        continue;
+      }
+      TimedWalk closed(problem, profile, swaps, open.end());
+      ASSERT_TRUE(closed.walk());
+      const CheckResult result = check(problem, closed.finish("test"));
+      ASSERT_TRUE(result.ok) << "seed " << seed << " round " << round << ": " << result.message;
+      ++made;
+    }
+  }
+  EXPECT_GT(made, 300);
+}
+
+TEST(Recomputer, AnySetOfDroppedValuesIsMadeAnew) {
+  int rerun = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    const RandomStep step = random_step(seed, {static_cast<int>(1 + seed % 12), 8192, true});
+    const Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
+    Recomputer recomputer(problem);
+    Dice dice(seed);
+    for (int round = 0; round < 8; ++round) {
+      SwapSet dropped(problem);
+      for (std::size_t s = 0; s < problem.storages.size(); ++s) {
+        for (std::size_t k = 0; k < problem.storages[s].accesses.size(); ++k) {
+          dropped.set(static_cast<ir::StorageId>(s), k, round == 0 || dice.below(3) == 0);
+        }
+      }
+      const std::vector<Rerun> reruns = recomputer.reruns(dropped);
+      const Problem longer = with_reruns(problem, reruns);
+      const CheckResult result = check(problem, plan_keep(longer));
+      ASSERT_TRUE(result.ok) << "seed " << seed << " round " << round << ": " << result.message;
+      EXPECT_EQ(result.summary.recomputed, static_cast<std::int64_t>(reruns.size()));
+      rerun += static_cast<int>(reruns.size());
+    }
+  }
+  EXPECT_GT(rerun, 1000);
+}
+
+TEST(Auto, IsNeverWorseThanTheOthers) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const RandomStep step = random_step(seed, {static_cast<int>(2 + seed % 10), 8192, true});
+    Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
+    const Profile profile = random_profile(problem, seed, 1e8);
+    const std::int64_t smallest = smallest_bytes(problem), in_memory = keep_bytes(problem);
+    for (int part = 0; part <= 4; ++part) {
+      problem.budget_bytes = smallest + (in_memory - smallest) * part / 4;
+      Plan plan = plan_auto(problem, profile);
+      prove(problem, plan);
+      const double seconds = simulate(problem, plan, profile).step_seconds;
+      const Plan window = make_plan(problem, {});
+      EXPECT_LE(seconds, simulate(problem, window, profile).step_seconds * (1 + 1e-9)) << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::plan
