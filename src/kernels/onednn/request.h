@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "ir/graph.h"
@@ -36,6 +37,8 @@ using Variants = std::vector<std::shared_ptr<const Kernel>>;
 Selection select_data(const Request& request);
 
 Selection select_conv(const Request& request);
+/// One of our own kernels, where there is one for the op in the layouts it is given.
+std::optional<Selection> select_native_conv(const Request& request);
 /// Implementations for the layouts the request gives (inputs) and the graph has (outputs).
 Variants conv_variants(const Request& request);
 

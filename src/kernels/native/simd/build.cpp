@@ -4,6 +4,14 @@ namespace penstock::kernels::native::PENSTOCK_SIMD {
 
 const SimdTable& table();
 
+namespace {
+#if defined(__FMA__)
+constexpr bool kHasFma = true;
+#else
+constexpr bool kHasFma = false;
+#endif
+}  // namespace
+
 const SimdTable& table() {
   static constexpr SimdTable kTable{norm_statistics,
                                     norm_forward,
@@ -17,7 +25,9 @@ const SimdTable& table() {
                                     leaky_relu,
                                     leaky_relu_backward,
                                     sgd,
-                                    adam};
+                                    adam,
+                                    conv_gradient,
+                                    kHasFma};
   return kTable;
 }
 

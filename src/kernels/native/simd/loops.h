@@ -22,5 +22,6 @@ void leaky_relu(std::int64_t count, float slope, const float* x, float* y);
 void leaky_relu_backward(std::int64_t count, float slope, const float* y, const float* dy, float* dx);
 void sgd(const SgdStep& step);
 void adam(const AdamStep& step);
+void conv_gradient(const ConvGradient& conv);
 
 }  // namespace penstock::kernels::native::PENSTOCK_SIMD

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/native/channel_view.h"
+#include "kernels/native/conv_shape.h"
 
 namespace penstock::kernels::native {
 
@@ -64,6 +65,32 @@ struct AdamStep {
   float correction2_root = 1;  ///< sqrt(1 - beta2^t)
 };
 
+struct ConvGradient {
+  /// Positions summed at a stretch: what stays in the first-level cache.
+  static constexpr std::int64_t kChunkPositions = 192;
+  struct Run {
+    std::int64_t x = 0, dy = 0, count = 0;
+  };
+
+  ConvShape shape;
+  const float* x = nullptr;
+  const float* dy = nullptr;
+  float* dw = nullptr;
+  void* scratch = nullptr;         ///< `threads` times `scratch_bytes`
+  std::int64_t scratch_bytes = 0;  ///< gradient_scratch_bytes()
+  int threads = 1;                 ///< at most so many
+};
+
+/// The largest number of positions that a chunk of conv_gradient() has.
+inline std::int64_t chunk_positions(const ConvShape& shape) {
+  return shape.out[2] > ConvGradient::kChunkPositions ? shape.out[2] : ConvGradient::kChunkPositions;
+}
+/// Scratch of one thread: runs of positions and their number, for each tap.
+inline std::int64_t gradient_scratch_bytes(const ConvShape& shape) {
+  const auto run_bytes = static_cast<std::int64_t>(sizeof(ConvGradient::Run));
+  return (shape.taps() * (chunk_positions(shape) * run_bytes + 8) + 63) / 64 * 64;
+}
+
 /// The loops worth the processor's widest vectors. The same sources are compiled once for the baseline and
 /// once for AVX2 with FMA; simd() says which the processor can run. All are parallel over the caller's OpenMP
 /// threads, each writes every element by itself, and sums do not depend on the number of threads.
@@ -86,6 +113,8 @@ struct SimdTable {
   void (*leaky_relu_backward)(std::int64_t count, float slope, const float* y, const float* dy, float* dx);
   void (*sgd)(const SgdStep& step);
   void (*adam)(const AdamStep& step);
+  void (*conv_gradient)(const ConvGradient& conv);
+  bool has_fma;  ///< whether the convolutions are worth their while
 };
 
 const SimdTable& simd();
