@@ -52,7 +52,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      return report(2, fmt::format("there is no command '{}'; there are train, eval, models and show", argv[1]));
+      return report(2,
+                    fmt::format("there is no command '{}'; there are train, eval, models and show", argv[1]));
     }
     return report(2, fmt::format("{}; 'penstock --help' shows what can be said", first_line(error.what())));
   } catch (const UserError& error) {
