@@ -1,4 +1,5 @@
-/// Time of a training step by kind of op: step_bench MODEL [--batch N] [--size N] [--steps N] [--threads N] [--ops]
+/// Time of a training step by kind of op: step_bench MODEL [--batch N] [--size N] [--steps N] [--threads N]
+/// [--ops]
 #include <fmt/format.h>
 #include <omp.h>
 #include <sys/mman.h>
@@ -64,7 +65,8 @@ class Places {
       const std::int64_t need = (sizes[s] + 63) / 64 * 64;
       std::vector<std::pair<std::int64_t, std::int64_t>> busy;
       for (const std::size_t o : placed) {
-        if (first[o] <= last[s] && first[s] <= last[o]) busy.emplace_back(offsets[o], offsets[o] + (sizes[o] + 63) / 64 * 64);
+        if (first[o] <= last[s] && first[s] <= last[o])
+          busy.emplace_back(offsets[o], offsets[o] + (sizes[o] + 63) / 64 * 64);
       }
       std::sort(busy.begin(), busy.end());
       std::int64_t at = 0;
@@ -110,14 +112,23 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const auto value = [&] { return std::stoll(argv[++i]); };
-    if (arg == "--batch") options.batch = value();
-    else if (arg == "--size") options.image_size = value();
-    else if (arg == "--steps") steps = static_cast<int>(value());
-    else if (arg == "--threads") omp_set_num_threads(static_cast<int>(value()));
-    else if (arg == "--ops") each = true;
-    else if (arg == "--cpu") { g_processor_time = true; omp_set_num_threads(1); }
-    else if (arg == "--adam") adam = true;
-    else model = arg;
+    if (arg == "--batch")
+      options.batch = value();
+    else if (arg == "--size")
+      options.image_size = value();
+    else if (arg == "--steps")
+      steps = static_cast<int>(value());
+    else if (arg == "--threads")
+      omp_set_num_threads(static_cast<int>(value()));
+    else if (arg == "--ops")
+      each = true;
+    else if (arg == "--cpu") {
+      g_processor_time = true;
+      omp_set_num_threads(1);
+    } else if (arg == "--adam")
+      adam = true;
+    else
+      model = arg;
   }
   double t = now_seconds();
   ir::Graph graph = lower::fuse(models::build_model(model, options, true));
@@ -125,7 +136,8 @@ int main(int argc, char** argv) {
     const std::string name = g.tensor(p).name;
     const ir::Shape shape = g.tensor(p).shape;
     const auto m = g.add_state(name + ".momentum", shape, ir::Role::optimizer_state, {});
-    ir::Op op{ir::OpKind::sgd_update, ir::Phase::update, name + ".update", {p, dp, m}, {}, ir::SgdAttrs{0.9F, 1e-4F, false}};
+    ir::Op op{ir::OpKind::sgd_update,          ir::Phase::update, name + ".update", {p, dp, m}, {},
+              ir::SgdAttrs{0.9F, 1e-4F, false}};
     std::vector<ir::TensorId> states{p, m};
     if (adam) {
       states.push_back(g.add_state(name + ".v", shape, ir::Role::optimizer_state, {}));
@@ -149,22 +161,28 @@ int main(int argc, char** argv) {
   const Places places(step);
   std::int64_t scratch_bytes = 0;
   for (const auto bytes : step.scratch_bytes) scratch_bytes = std::max(scratch_bytes, bytes);
-  fmt::print("peak {:.1f} MB live, {:.1f} MB placed, scratch {:.1f} MB\n", places.peak / 1e6, places.bytes / 1e6, scratch_bytes / 1e6);
+  fmt::print("peak {:.1f} MB live, {:.1f} MB placed, scratch {:.1f} MB\n", places.peak / 1e6,
+             places.bytes / 1e6, scratch_bytes / 1e6);
   char* memory = map_bytes(places.bytes);
   char* scratch = map_bytes(scratch_bytes);
-  const auto address = [&](ir::TensorId id) { return memory + places.offsets[static_cast<std::size_t>(step.graph.tensor(id).storage)]; };
+  const auto address = [&](ir::TensorId id) {
+    return memory + places.offsets[static_cast<std::size_t>(step.graph.tensor(id).storage)];
+  };
   for (std::size_t i = 0; i < step.graph.carried.size(); ++i) {
     const auto id = step.graph.carried[i].begin;
     const ir::Tensor& tensor = step.graph.tensor(id);
     std::vector<float> plain(static_cast<std::size_t>(tensor.shape.elements()), tensor.init.value);
     if (tensor.init.kind != ir::Init::Kind::constant) {
       const CounterRandom random(1, RandomPurpose::initialise, 0, static_cast<std::uint32_t>(i));
-      for (std::size_t k = 0; k < plain.size(); ++k) plain[k] = (2 * random.uniform(k) - 1) * tensor.init.value;
+      for (std::size_t k = 0; k < plain.size(); ++k)
+        plain[k] = (2 * random.uniform(k) - 1) * tensor.init.value;
     }
     const void* in[] = {plain.data()};
     void* out[] = {address(id)};
-    if (tensor.layout.is_plain()) std::memcpy(out[0], in[0], plain.size() * 4);
-    else backend->reorder(tensor, {}, tensor.layout)->run({in, out, scratch, nullptr});
+    if (tensor.layout.is_plain())
+      std::memcpy(out[0], in[0], plain.size() * 4);
+    else
+      backend->reorder(tensor, {}, tensor.layout)->run({in, out, scratch, nullptr});
   }
   const std::int64_t images = graph.tensor(graph.images).shape.elements();
   const std::int64_t labels = graph.tensor(graph.labels).shape.elements();
@@ -173,7 +191,8 @@ int main(int argc, char** argv) {
   std::vector<std::int32_t> label_data(static_cast<std::size_t>(labels));
   const CounterRandom random(2, RandomPurpose::synthetic, 0, 0);
   for (std::size_t i = 0; i < image_data.size(); ++i) image_data[i] = random.uniform(i) * 2 - 1;
-  for (std::size_t i = 0; i < label_data.size(); ++i) label_data[i] = static_cast<std::int32_t>(random.bits(i) % classes);
+  for (std::size_t i = 0; i < label_data.size(); ++i)
+    label_data[i] = static_cast<std::int32_t>(random.bits(i) % classes);
   kernels::StepContext context;
   context.learning_rate = 0.001;
   context.feed = [&](float* x, std::int32_t* y) {
@@ -197,8 +216,8 @@ int main(int argc, char** argv) {
       times[i].push_back(op_seconds() - start);
     }
     totals.push_back(now_seconds() - begin);
-    fmt::print("step {}: {:.3f} s, {:.2f} images/s, loss {:.5f}\n", s, totals.back(), options.batch / totals.back(),
-               *reinterpret_cast<float*>(address(step.graph.loss)));
+    fmt::print("step {}: {:.3f} s, {:.2f} images/s, loss {:.5f}\n", s, totals.back(),
+               options.batch / totals.back(), *reinterpret_cast<float*>(address(step.graph.loss)));
   }
   // The least of each op's times: what it takes when nobody disturbs it.
   std::map<std::string, std::pair<int, double>> kinds;
@@ -211,16 +230,21 @@ int main(int argc, char** argv) {
     sum += least;
     if (each) {
       const ir::Op& op = step.graph.ops[i];
-      fmt::print("{:8.3f} ms {:24} {:36} {:20}", least * 1e3, ir::op_name(op.kind), op.name, step.kernels[i]->implementation());
-      for (const auto id : op.inputs) fmt::print(" {}{}", step.graph.tensor(id).shape.to_string(), step.graph.tensor(id).layout.tag);
+      fmt::print("{:8.3f} ms {:24} {:36} {:20}", least * 1e3, ir::op_name(op.kind), op.name,
+                 step.kernels[i]->implementation());
+      for (const auto id : op.inputs)
+        fmt::print(" {}{}", step.graph.tensor(id).shape.to_string(), step.graph.tensor(id).layout.tag);
       fmt::print(" ->");
-      for (const auto id : op.outputs) fmt::print(" {}{}", step.graph.tensor(id).shape.to_string(), step.graph.tensor(id).layout.tag);
+      for (const auto id : op.outputs)
+        fmt::print(" {}{}", step.graph.tensor(id).shape.to_string(), step.graph.tensor(id).layout.tag);
       fmt::print(" {}\n", ir::attrs_text(op.attrs));
     }
   }
   std::vector<std::pair<std::string, std::pair<int, double>>> sorted(kinds.begin(), kinds.end());
   std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second.second > b.second.second; });
-  for (const auto& [kind, entry] : sorted) fmt::print("{:28} {:5} {:9.2f} ms {:5.1f} %\n", kind, entry.first, entry.second * 1e3, entry.second / sum * 100);
-  fmt::print("sum of least times {:.3f} s = {:.2f} images/s; median step {:.3f} s\n", sum, options.batch / sum,
-             (std::sort(totals.begin(), totals.end()), totals[totals.size() / 2]));
+  for (const auto& [kind, entry] : sorted)
+    fmt::print("{:28} {:5} {:9.2f} ms {:5.1f} %\n", kind, entry.first, entry.second * 1e3,
+               entry.second / sum * 100);
+  fmt::print("sum of least times {:.3f} s = {:.2f} images/s; median step {:.3f} s\n", sum,
+             options.batch / sum, (std::sort(totals.begin(), totals.end()), totals[totals.size() / 2]));
 }
