@@ -9,15 +9,122 @@
 
 namespace penstock::kernels::native {
 
+namespace {
+
+/// With AVX-512 the library's kernels use vectors twice as wide as ours.
+bool has_wider_vectors() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 bool has_conv_kernels() {
-  return simd().has_fma;
+  return simd().has_fma && !has_wider_vectors();
+}
+
+namespace {
+
+/// Tiles at a time: as many as keep a thread's scratch near two megabytes, in whole groups of six.
+std::int64_t block_tiles(const ConvShape& shape) {
+  constexpr std::int64_t kFloats = std::int64_t{3} << 18;
+  const std::int64_t per_tile = 16 * 8 * (shape.in_blocks + shape.out_blocks);
+  return std::clamp<std::int64_t>(kFloats / per_tile / 6 * 6, 24, 96);
+}
+
+ChannelView gradient_view(const ConvShape& shape) {
+  return {shape.images, shape.out_blocks, shape.out_positions(), 8, shape.out_blocks * 8};
+}
+
+std::int64_t sums_bytes(const ChannelView& view) {
+  return view.rows() * view.block * static_cast<std::int64_t>(sizeof(double));
+}
+
+std::shared_ptr<const Kernel> make_winograd(const ConvShape& shape, bool turned, bool relu) {
+  WinogradConv conv;
+  conv.shape = shape;
+  conv.turned = turned;
+  conv.relu = relu;
+  conv.threads = omp_get_max_threads();
+  conv.block_tiles = block_tiles(shape);
+  conv.scratch_floats = simd().winograd_thread_floats(shape, conv.block_tiles);
+  const std::int64_t weights = simd().winograd_weight_floats(shape);
+  const std::int64_t scratch_bytes = (weights + conv.threads * conv.scratch_floats) * 4;
+  return make_kernel(
+      [conv, weights](const KernelArgs& args) {
+        WinogradConv run = conv;
+        run.x = floats_in(args, 0);
+        run.weights = floats_in(args, 1);
+        run.bias = floats_in(args, 2);
+        run.y = floats_out(args, 0);
+        run.transformed = static_cast<float*>(args.scratch);
+        run.scratch = run.transformed + weights;
+        simd().winograd_conv(run);
+      },
+      {}, scratch_bytes);
+}
+
+}  // namespace
+
+bool suits_winograd(const ConvShape& shape) {
+  const ConvShape::Axes ones{1, 1, 1};
+  const bool fits = shape.kernel == ConvShape::Axes{1, 3, 3} && shape.stride == ones &&
+                    shape.dilation == ones && shape.in[0] == 1 && shape.padding[1] <= 2 &&
+                    shape.padding[2] <= 2;
+  if (!fits) return false;
+  // Cycles of either way: two products of eight lanes each; a transformed tile takes some forty a block.
+  const auto in = static_cast<double>(shape.in_blocks);
+  const auto out = static_cast<double>(shape.out_blocks);
+  const auto tiles = static_cast<double>((shape.out[1] + 1) / 2 * ((shape.out[2] + 1) / 2));
+  const double direct = static_cast<double>(shape.out_positions()) * 9 * in * out * 4;
+  const double winograd = tiles * (16 * in * out * 4 + 40 * (in + out));
+  return winograd < 0.9 * direct;
+}
+
+std::shared_ptr<const Kernel> make_winograd_conv(const ConvShape& shape, bool relu) {
+  return make_winograd(shape, false, relu);
+}
+
+std::shared_ptr<const Kernel> make_winograd_backward_data(const ConvShape& shape) {
+  ConvShape turned = shape;
+  std::swap(turned.in_blocks, turned.out_blocks);
+  std::swap(turned.in, turned.out);
+  turned.padding = {0, 2 - shape.padding[1], 2 - shape.padding[2]};
+  return make_winograd(turned, true, false);
+}
+
+std::shared_ptr<const Kernel> make_winograd_backward_weights(const ConvShape& shape, bool bias) {
+  WinogradGradient conv;
+  conv.shape = shape;
+  // Eight megabytes of transformed tiles at a time.
+  constexpr std::int64_t kFloats = std::int64_t{1} << 21;
+  conv.block_tiles =
+      std::clamp<std::int64_t>(kFloats / (128 * (shape.in_blocks + shape.out_blocks)), 48, 192);
+  const ChannelView view = gradient_view(shape);
+  const std::int64_t scratch_bytes =
+      std::max(simd().winograd_gradient_floats(shape, conv.block_tiles) * 4, bias ? sums_bytes(view) : 0);
+  return make_kernel(
+      [conv, view](const KernelArgs& args) {
+        WinogradGradient run = conv;
+        run.x = floats_in(args, 0);
+        run.dy = floats_in(args, 1);
+        run.dw = floats_out(args, 0);
+        run.scratch = static_cast<float*>(args.scratch);
+        simd().winograd_gradient(run);
+        if (args.outputs.size() > 1) {
+          simd().channel_sums(view, run.dy, static_cast<double*>(args.scratch), floats_out(args, 1));
+        }
+      },
+      {}, scratch_bytes);
 }
 
 std::shared_ptr<const Kernel> make_conv_backward_weights(const ConvShape& shape, bool bias) {
   const int threads = omp_get_max_threads();
   const std::int64_t own = gradient_scratch_bytes(shape);
-  const ChannelView view{shape.images, shape.out_blocks, shape.out_positions(), 8, shape.out_blocks * 8};
-  const std::int64_t sums = bias ? view.rows() * view.block * static_cast<std::int64_t>(sizeof(double)) : 0;
+  const ChannelView view = gradient_view(shape);
   return make_kernel(
       [shape, threads, own, view](const KernelArgs& args) {
         ConvGradient conv;
@@ -33,7 +140,7 @@ std::shared_ptr<const Kernel> make_conv_backward_weights(const ConvShape& shape,
           simd().channel_sums(view, conv.dy, static_cast<double*>(args.scratch), floats_out(args, 1));
         }
       },
-      {}, std::max(threads * own, sums));
+      {}, std::max(threads * own, bias ? sums_bytes(view) : 0));
 }
 
 }  // namespace penstock::kernels::native

@@ -8,6 +8,15 @@ namespace penstock::kernels::native {
 /// Whether the processor runs these as fast as the library's.
 bool has_conv_kernels();
 
+/// Whether a convolution is one that Winograd's method does faster than the definition.
+bool suits_winograd(const ConvShape& shape);
+/// x, w, (b) -> y.
+std::shared_ptr<const Kernel> make_winograd_conv(const ConvShape& shape, bool relu);
+/// dy, w -> dx; `shape` is that of the forward convolution.
+std::shared_ptr<const Kernel> make_winograd_backward_data(const ConvShape& shape);
+/// x, dy -> dw, (db).
+std::shared_ptr<const Kernel> make_winograd_backward_weights(const ConvShape& shape, bool bias);
+
 /// x, dy -> dw, (db). Never slower than the library's, by a third faster on small images.
 std::shared_ptr<const Kernel> make_conv_backward_weights(const ConvShape& shape, bool bias);
 

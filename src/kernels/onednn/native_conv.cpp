@@ -14,6 +14,18 @@ MemoryDesc blocked_weights(const Dims& dims) {
   return {dims, dnnl::memory::data_type::f32, tag};
 }
 
+MemoryDesc blocked_activations(const Dims& dims) {
+  using Tag = dnnl::memory::format_tag;
+  const Tag tag = dims.size() == 3 ? Tag::aBc8b : dims.size() == 4 ? Tag::aBcd8b : Tag::aBcde8b;
+  return {dims, dnnl::memory::data_type::f32, tag};
+}
+
+/// Whether the input is in blocks of eight channels, or plain and so reordered in any case.
+bool fits_blocks(const Request& request, std::size_t input) {
+  const auto view = view_of(request.input(input).shape, request.given_or_plain(input));
+  return view && (view->block == 8 || view->block == 1);
+}
+
 native::ConvShape shape_of(const ConvProblem& problem) {
   const Dims src = problem.src.plain.get_dims();
   const Dims dst = problem.dst.plain.get_dims();
@@ -37,19 +49,38 @@ native::ConvShape shape_of(const ConvProblem& problem) {
 }  // namespace
 
 std::optional<Selection> select_native_conv(const Request& request) {
-  if (request.op.kind != ir::OpKind::conv_backward_weights || !native::has_conv_kernels())
+  if (!native::has_conv_kernels() || request.op.attrs_as<ir::ConvAttrs>().groups != 1) return std::nullopt;
+  if (request.op.kind == ir::OpKind::conv_transpose ||
+      request.op.kind == ir::OpKind::conv_transpose_backward_data ||
+      request.op.kind == ir::OpKind::conv_transpose_backward_weights) {
     return std::nullopt;
-  if (request.op.attrs_as<ir::ConvAttrs>().groups != 1) return std::nullopt;
-  Selection selection = request.plain_selection();
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto view = view_of(request.input(i).shape, request.given_or_plain(i));
-    if (!view || view->block != 8 || view->channels % 8 != 0 || request.given[i] == nullptr)
-      return std::nullopt;
-    selection.inputs[i] = *request.given[i];
   }
   const ConvProblem problem(request);
-  selection.outputs[0] = make_layout(blocked_weights(request.output_dims(0)), problem.weights.plain);
-  selection.kernel = native::make_conv_backward_weights(shape_of(problem), request.op.outputs.size() > 1);
+  for (const ConvTensor* tensor : {&problem.src, &problem.dst}) {
+    if (tensor->plain.get_dims()[1] % 8 != 0) return std::nullopt;
+    if (!tensor->output && !fits_blocks(request, tensor->index)) return std::nullopt;
+  }
+  const native::ConvShape shape = shape_of(problem);
+  const bool winograd = native::suits_winograd(shape);
+  if (!winograd && problem.direction != ConvProblem::Direction::backward_weights) return std::nullopt;
+  Selection selection = request.plain_selection();
+  const auto put = [&](const ConvTensor& tensor, const MemoryDesc& desc) {
+    (tensor.output ? selection.outputs : selection.inputs)[tensor.index] = make_layout(desc, tensor.plain);
+  };
+  put(problem.src, blocked_activations(problem.src.plain.get_dims()));
+  put(problem.weights, blocked_weights(problem.weights.plain.get_dims()));
+  put(problem.dst, blocked_activations(problem.dst.plain.get_dims()));
+  switch (problem.direction) {
+    case ConvProblem::Direction::forward:
+      selection.kernel = native::make_winograd_conv(shape, problem.relu);
+      break;
+    case ConvProblem::Direction::backward_data:
+      selection.kernel = native::make_winograd_backward_data(shape);
+      break;
+    case ConvProblem::Direction::backward_weights:
+      selection.kernel = winograd ? native::make_winograd_backward_weights(shape, problem.bias.has_value())
+                                  : native::make_conv_backward_weights(shape, problem.bias.has_value());
+  }
   return selection;
 }
 

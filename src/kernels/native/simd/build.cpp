@@ -27,6 +27,11 @@ const SimdTable& table() {
                                     sgd,
                                     adam,
                                     conv_gradient,
+                                    winograd_conv,
+                                    winograd_weight_floats,
+                                    winograd_thread_floats,
+                                    winograd_gradient,
+                                    winograd_gradient_floats,
                                     kHasFma};
   return kTable;
 }

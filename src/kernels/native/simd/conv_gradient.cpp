@@ -1,7 +1,4 @@
-#include <algorithm>
-
-#include "kernels/native/simd/threads.h"
-#include "kernels/native/simd/vector8.h"
+#include "kernels/native/simd/gradient_tile.h"
 
 /// The gradient of a convolution's weights. A tile of it, 4 input channels by up to 3 blocks of output
 /// channels, stays in registers while a chunk of positions goes by; the chunk's dy stays in the first-level
@@ -10,8 +7,6 @@
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 namespace {
 
-constexpr std::int64_t kTileInputs = 4;
-constexpr std::int64_t kTileBlocks = 3;
 /// Runs shorter than this are walked position by position from a list: a loop so short costs more than the
 /// list.
 constexpr std::int64_t kShortRun = 16;
@@ -25,7 +20,7 @@ struct Chunk {
 };
 
 /// `count` positions in a row that a tap sees inside the image, as offsets from the chunk's first image.
-using Run = ConvGradient::Run;
+using Run = PositionRun;
 
 std::int64_t rows_of(const ConvShape& shape) {
   return shape.out[0] * shape.out[1];
@@ -43,7 +38,7 @@ std::int64_t find_runs(const ConvShape& shape, const Chunk& chunk, std::int64_t 
   const std::int64_t stride = shape.stride[2];
   const std::int64_t first = shift[2] >= 0 ? 0 : (-shift[2] + stride - 1) / stride;
   const std::int64_t room = shape.in[2] - shift[2];
-  const std::int64_t last = room <= 0 ? 0 : std::min(shape.out[2], (room + stride - 1) / stride);
+  const std::int64_t last = room <= 0 ? 0 : smaller(shape.out[2], (room + stride - 1) / stride);
   std::int64_t count = 0;
   if (first >= last) return 0;
   for (std::int64_t i = 0; i < chunk.images; ++i) {
@@ -83,61 +78,6 @@ std::int64_t cut_short_runs(const ConvShape& shape, Run* runs, std::int64_t coun
   return positions;
 }
 
-struct Tile {
-  const float* x;
-  const float* dy;
-  std::int64_t x_step;
-  std::int64_t dy_block;  ///< floats between blocks of output channels
-  const Run* runs;
-  std::int64_t run_count;
-  float* dw;
-  std::int64_t dw_block;
-  bool first;  ///< dw holds nothing yet
-};
-
-template <int Blocks>
-void sum_tile(const Tile& tile) {
-  F8 sums[kTileInputs][Blocks];
-  for (int i = 0; i < kTileInputs; ++i) {
-    for (int v = 0; v < Blocks; ++v) {
-      sums[i][v] = tile.first ? F8{} : load(tile.dw + v * tile.dw_block + i * kLanes);
-    }
-  }
-  const std::int64_t dy_block = tile.dy_block;
-  const auto position = [&](const float* x, const float* dy) __attribute__((always_inline)) {
-    F8 gradient[Blocks];
-    for (int v = 0; v < Blocks; ++v) gradient[v] = load(dy + v * dy_block);
-#pragma GCC unroll 4
-    for (int i = 0; i < kTileInputs; ++i) {
-      const F8 value = broadcast(x[i]);
-      for (int v = 0; v < Blocks; ++v) sums[i][v] += value * gradient[v];
-    }
-  };
-  if (tile.run_count > 1 && tile.runs[0].count == 1) {
-    for (std::int64_t r = 0; r < tile.run_count; ++r)
-      position(tile.x + tile.runs[r].x, tile.dy + tile.runs[r].dy);
-  } else {
-    for (std::int64_t r = 0; r < tile.run_count; ++r) {
-      const float* x = tile.x + tile.runs[r].x;
-      const float* dy = tile.dy + tile.runs[r].dy;
-      const float* end = dy + tile.runs[r].count * kLanes;
-      for (; dy != end; x += tile.x_step, dy += kLanes) position(x, dy);
-    }
-  }
-  for (int i = 0; i < kTileInputs; ++i) {
-    for (int v = 0; v < Blocks; ++v) store(tile.dw + v * tile.dw_block + i * kLanes, sums[i][v]);
-  }
-}
-
-/// Blocks of output channels in groups of three, the last ones in pairs rather than leave a single one.
-std::int64_t group_count(std::int64_t blocks) {
-  return (blocks + kTileBlocks - 1) / kTileBlocks;
-}
-Share group_blocks(std::int64_t blocks, std::int64_t group) {
-  const std::int64_t groups = group_count(blocks);
-  return {blocks * group / groups, blocks * (group + 1) / groups};
-}
-
 void sum_chunk(const ConvGradient& conv, const Chunk& chunk, Share items, Run* runs, bool first) {
   const ConvShape& shape = conv.shape;
   const std::int64_t in_block = shape.in_positions() * kLanes;
@@ -149,7 +89,7 @@ void sum_chunk(const ConvGradient& conv, const Chunk& chunk, Share items, Run* r
     Run* mine = runs + tap * longest;
     counts[tap] = cut_short_runs(shape, mine, find_runs(shape, chunk, tap, mine));
   }
-  Tile tile{};
+  GradientTile tile{};
   tile.x_step = shape.stride[2] * kLanes;
   tile.dy_block = out_block;
   tile.dw_block = shape.in_blocks * taps * kLanes * kLanes;
@@ -166,16 +106,7 @@ void sum_chunk(const ConvGradient& conv, const Chunk& chunk, Share items, Run* r
         tile.x = x + lane;
         tile.dw =
             conv.dw + ((blocks.begin * shape.in_blocks + in) * taps + tap) * kLanes * kLanes + lane * kLanes;
-        switch (blocks.end - blocks.begin) {
-          case 1:
-            sum_tile<1>(tile);
-            break;
-          case 2:
-            sum_tile<2>(tile);
-            break;
-          default:
-            sum_tile<3>(tile);
-        }
+        sum_tile(tile, blocks.end - blocks.begin);
       }
     }
   }
@@ -187,19 +118,19 @@ void conv_gradient(const ConvGradient& conv) {
   const ConvShape& shape = conv.shape;
   const std::int64_t rows = rows_of(shape);
   const std::int64_t target = ConvGradient::kChunkPositions;
-  const std::int64_t images_at_once = std::max<std::int64_t>(1, target / shape.out_positions());
-  const std::int64_t rows_at_once = std::min(rows, std::max<std::int64_t>(1, target / shape.out[2]));
+  const std::int64_t images_at_once = larger(1, target / shape.out_positions());
+  const std::int64_t rows_at_once = smaller(rows, larger(1, target / shape.out[2]));
   const std::int64_t items = group_count(shape.out_blocks) * shape.in_blocks;
-#pragma omp parallel num_threads(std::min(conv.threads, omp_get_max_threads()))
+#pragma omp parallel num_threads(smaller(conv.threads, omp_get_max_threads()))
   {
     const Share share = my_share(items);
     auto* runs =
         reinterpret_cast<Run*>(static_cast<char*>(conv.scratch) + omp_get_thread_num() * conv.scratch_bytes);
     bool first = true;
     for (std::int64_t image = 0; image < shape.images; image += images_at_once) {
-      const std::int64_t images = std::min(images_at_once, shape.images - image);
+      const std::int64_t images = smaller(images_at_once, shape.images - image);
       for (std::int64_t row = 0; row < rows; row += rows_at_once) {
-        sum_chunk(conv, {image, images, row, std::min(rows_at_once, rows - row)}, share, runs, first);
+        sum_chunk(conv, {image, images, row, smaller(rows_at_once, rows - row)}, share, runs, first);
         first = false;
       }
     }

@@ -8,6 +8,15 @@
 
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 
+/// Not those of the standard library: these sources must not bring its inline functions in, compiled for
+/// AVX2.
+static inline std::int64_t smaller(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
+}
+static inline std::int64_t larger(std::int64_t a, std::int64_t b) {
+  return a > b ? a : b;
+}
+
 /// A thread's share of `count` units, in whole multiples of `grain`.
 struct Share {
   std::int64_t begin = 0;

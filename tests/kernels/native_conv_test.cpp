@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include "kernels/kernel.h"
+#include "kernels/op_cases.h"
+#include "kernels/run_case.h"
+
+namespace penstock::testing {
+namespace {
+
+struct Size {
+  std::int64_t images, in, out, height, width;
+};
+
+OpCase conv_case(const std::string& name, const Size& size, const ir::ConvAttrs& attrs, std::int64_t kernel,
+                 bool bias) {
+  OpCase c;
+  c.name = name;
+  c.kind = ir::OpKind::conv;
+  c.attrs = attrs;
+  c.inputs = {{.shape = {size.images, size.in, size.height, size.width}},
+              {.shape = {size.out, size.in, kernel, kernel}, .weight = true}};
+  if (bias) c.inputs.push_back({.shape = {size.out}, .weight = true});
+  return c;
+}
+
+ir::ConvAttrs conv_attrs(std::int64_t stride, std::int64_t padding, std::int64_t dilation = 1,
+                         bool relu = false) {
+  return {.stride = {stride, stride},
+          .dilation = {dilation, dilation},
+          .padding_begin = {padding, padding},
+          .padding_end = {padding, padding},
+          .output_padding = {},
+          .groups = 1,
+          .relu = relu};
+}
+
+OpCase volume_case() {
+  OpCase c;
+  c.name = "volume";
+  c.kind = ir::OpKind::conv;
+  c.attrs = ir::ConvAttrs{.stride = {1, 2, 1},
+                          .dilation = {1, 1, 1},
+                          .padding_begin = {1, 1, 0},
+                          .padding_end = {1, 1, 1},
+                          .output_padding = {},
+                          .groups = 1,
+                          .relu = false};
+  c.inputs = {{.shape = {2, 16, 4, 5, 6}}, {.shape = {24, 16, 3, 3, 2}, .weight = true}};
+  return c;
+}
+
+/// All channel counts in whole blocks of eight: what our own convolutions are for.
+std::vector<OpCase> cases() {
+  const auto same = conv_attrs(1, 1);
+  return {
+      conv_case("winograd", {3, 16, 32, 9, 12}, same, 3, false),
+      conv_case("winograd_bias_relu", {2, 24, 40, 8, 7}, conv_attrs(1, 1, 1, true), 3, true),
+      conv_case("winograd_valid", {2, 32, 16, 10, 9}, conv_attrs(1, 0), 3, false),
+      conv_case("winograd_full", {2, 16, 16, 6, 5}, conv_attrs(1, 2), 3, true),
+      conv_case("winograd_one_tile", {1, 16, 24, 2, 2}, same, 3, false),
+      conv_case("winograd_many_channels", {1, 280, 16, 5, 5}, same, 3, false),
+      conv_case("winograd_many_tiles", {2, 16, 16, 31, 33}, same, 3, false),
+      conv_case("one_by_one", {3, 16, 72, 5, 7}, conv_attrs(1, 0), 1, false),
+      conv_case("one_by_one_bias", {1, 8, 8, 3, 3}, conv_attrs(1, 0), 1, true),
+      conv_case("one_by_one_stride", {2, 24, 32, 7, 8}, conv_attrs(2, 0), 1, false),
+      conv_case("stride", {2, 16, 24, 9, 11}, conv_attrs(2, 1), 3, true),
+      conv_case("dilation", {2, 16, 16, 11, 10}, conv_attrs(1, 2, 2), 3, false),
+      conv_case("five_by_five", {2, 8, 40, 20, 21}, conv_attrs(1, 2), 5, false),
+      conv_case("wide_rows", {1, 8, 16, 3, 250}, same, 3, false),
+      volume_case(),
+  };
+}
+
+class NativeConvTest : public ::testing::TestWithParam<OpCase> {};
+
+TEST_P(NativeConvTest, AgreesWithTheReference) {
+  const auto expected = run_case(*kernels::make_reference_backend(), GetParam());
+  EXPECT_EQ(difference(run_case(*kernels::make_onednn_backend(), GetParam()), expected, 2e-5), "");
+}
+
+TEST_P(NativeConvTest, ThreadsChangeNoBit) {
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(3);
+  const auto backend = kernels::make_onednn_backend();
+  const auto three = run_case(*backend, GetParam());
+  omp_set_num_threads(1);
+  const auto one = run_case(*backend, GetParam());
+  omp_set_num_threads(threads);
+  EXPECT_EQ(difference(one, three, 0), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NativeConvTest, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace penstock::testing
