@@ -9,25 +9,35 @@
 #include "plan/checker.h"
 #include "plan/evictions.h"
 #include "plan/policies.h"
+#include "plan/price_update.h"
 #include "plan/reruns.h"
 #include "plan/timed_walk.h"
 
 namespace penstock::plan {
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 class Search {
  public:
   Search(const Problem& problem, const Profile& profile, const AutoOptions& options)
-      : problem_(problem), profile_(profile), options_(options) {
+      : problem_(problem),
+        profile_(profile),
+        options_(options),
+        recomputer_(problem),
+        recompute_seconds_(problem, kNever) {
     for (const auto& seconds : profile.op_seconds) compute_seconds_ += seconds[0];
   }
 
   Plan search() {
     try_policy([&] { return plan_window(problem_); });
     try_policy([&] { return plan_lms(problem_); });
-    if (!problem_.boundary && !is_done()) {
-      try_swaps({});
-      if (options_.recompute) try_recomputations();
+    if (!problem_.boundary) {
+      bid(false);
+      if (options_.recompute) {
+        price_recomputations();
+        bid(true);
+      }
     }
     if (!best_) throw BudgetError("auto", smallest_bytes(problem_), problem_.budget_bytes);
     best_->policy = "auto";
@@ -40,96 +50,73 @@ class Search {
 
   template <typename Make>
   void try_policy(const Make& make) {
+    if (is_done()) return;
     try {
-      consider(make());
+      consider(make(), false);
     } catch (const BudgetError&) {
       // Another policy may do with less.
     }
   }
 
-  bool consider(Plan plan) {
+  Simulation consider(Plan plan, bool with_timeline) {
     const CheckResult result = check(problem_, plan);
     require(result.ok, result.message.c_str());
     plan.summary = result.summary;
-    const double seconds = simulate(problem_, plan, profile_).step_seconds;
-    if (best_ && seconds >= best_seconds_) return false;
-    best_seconds_ = seconds;
-    best_ = std::move(plan);
-    return true;
+    Simulation simulation = simulate(problem_, plan, profile_, with_timeline);
+    if (!best_ || simulation.step_seconds < best_seconds_) {
+      best_seconds_ = simulation.step_seconds;
+      best_ = std::move(plan);
+    }
+    return simulation;
   }
 
-  /// Plans the step with these ops run again, in a few ways.
-  void try_swaps(const std::vector<Rerun>& reruns) {
-    const Problem longer = with_reruns(problem_, reruns);
-    for (const double power : {1.0, 0.5, 2.0, 0.0}) {
-      for (const double settle : {1.0, 3.0}) {
-        EvictionOptions evictions;
-        evictions.distance_power = power;
-        evictions.settle_factor = settle;
-        const SwapSet swaps = choose_evictions(longer, profile_, evictions);
-        if (try_walk(longer, swaps)) {
-          best_swaps_ = swaps;
-          best_reruns_ = reruns;
-        }
-        if (is_done()) return;
-      }
+  /// Plans again and again at prices that follow where the last plan stalled.
+  void bid(bool recompute) {
+    TransferPrices prices;
+    prices.write.assign(problem_.ops.size(), 0.02);
+    prices.read = prices.write;
+    const int rounds =
+        std::clamp<int>(static_cast<int>(60000 / (problem_.ops.size() + 1)), 8, options_.max_plans / 4);
+    for (int round = 0; round < rounds && !is_done(); ++round) {
+      Evictions chosen =
+          choose_evictions(problem_, profile_, prices, recompute ? &recompute_seconds_ : nullptr);
+      const Problem longer = with_reruns(problem_, recomputer_.reruns(chosen.dropped));
+      const SwapSet swaps = choose_evictions(longer, profile_, prices, nullptr).swapped;
+      TimedWalk open(longer, profile_, swaps);
+      if (!open.walk()) return;
+      TimedWalk closed(longer, profile_, swaps, open.end());
+      if (!closed.walk()) return;
+      const Simulation simulation = consider(closed.finish("auto"), true);
+      if (getenv("DBG"))
+        fprintf(stderr, "  round %d: %.3f recompute %.3f stall %.3f; best %.3f\n", round,
+                simulation.step_seconds, simulation.recompute_seconds, simulation.stall_seconds,
+                best_seconds_);
+      update_prices(simulation, prices);
     }
   }
 
-  bool try_walk(const Problem& longer, const SwapSet& swaps) {
-    TimedWalk open(longer, profile_, swaps);
-    if (!open.walk()) return false;
-    TimedWalk closed(longer, profile_, swaps, open.end());
-    return closed.walk() && consider(closed.finish("auto"));
-  }
-
-  /// A gap whose value can be made anew instead.
-  struct Droppable {
-    ir::StorageId storage = ir::kNone;
-    std::size_t access = 0;
-    double seconds_per_byte = 0;
-  };
-
-  void try_recomputations() {
-    if (!best_swaps_) return;
-    Recomputer recomputer(problem_);
-    std::vector<Droppable> all = droppable(recomputer, *best_swaps_);
-    for (int part = 1; part <= 16 && !is_done(); ++part) {
-      const std::size_t count = all.size() * static_cast<std::size_t>(part) / 16;
-      SwapSet dropped(problem_);
-      for (std::size_t i = 0; i < count; ++i) dropped.set(all[i].storage, all[i].access, true);
-      try_swaps(recomputer.reruns(dropped));
-    }
-  }
-
-  /// Gaps that are swapped now, the cheapest to recompute first.
-  std::vector<Droppable> droppable(Recomputer& recomputer, const SwapSet& swaps) const {
-    std::vector<Droppable> found;
+  void price_recomputations() {
     for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
       const auto storage = static_cast<ir::StorageId>(s);
       for (std::size_t k = 0; k < problem_.storages[s].accesses.size(); ++k) {
-        if (!swaps.contains(storage, k)) continue;
-        const std::vector<ir::OpId> ops = recomputer.chain(storage, k);
+        if (!is_needed_after(problem_.storages[s], k)) continue;
+        const std::vector<ir::OpId> ops = recomputer_.chain(storage, k);
         if (ops.empty()) continue;
         double seconds = 0;
         for (const ir::OpId op : ops) seconds += profile_.seconds(op);
-        found.push_back({storage, k, seconds / static_cast<double>(problem_.storages[s].size_bytes)});
+        recompute_seconds_.set(storage, k, seconds);
       }
     }
-    std::stable_sort(found.begin(), found.end(), [](const Droppable& a, const Droppable& b) {
-      return a.seconds_per_byte < b.seconds_per_byte;
-    });
-    return found;
   }
 
   const Problem& problem_;
   const Profile& profile_;
   const AutoOptions& options_;
+  Recomputer recomputer_;
+  GapMap<double> recompute_seconds_;
   double compute_seconds_ = 0;
   std::optional<Plan> best_;
-  double best_seconds_ = std::numeric_limits<double>::infinity();
-  std::optional<SwapSet> best_swaps_;
-  std::vector<Rerun> best_reruns_;
+  double best_seconds_ = kNever;
 };
 
 }  // namespace

@@ -1,62 +1,64 @@
 #include "plan/evictions.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <queue>
 
 namespace penstock::plan {
 namespace {
 
-/// A gap that may be swapped. Positions [first, last] are free of the storage then; with `wrap`, [first, end]
-/// and [0, last].
+/// A gap that may be given up. Positions [first, last] are free of the storage then; with `wrap`, [first,
+/// end] and [0, last].
 struct Gap {
   ir::StorageId storage = ir::kNone;
   std::size_t access = 0;
   std::int64_t first = 0, last = 0;
   bool wrap = false;
-  bool written = false;  ///< the value changed since the gap before: it has to be written
+  bool drop = false;     ///< recomputing is cheaper than swapping
+  bool hurried = false;  ///< too short for its transfers: stalls compute
   double seconds = 0;    ///< of compute between its two uses
-  double transfer_seconds = 0;
+  double cost = 0;
 };
 
 class Chooser {
  public:
-  Chooser(const Problem& problem, const Profile& profile, const EvictionOptions& options,
-          const SwapSet* pinned)
+  Chooser(const Problem& problem, const Profile& profile, const TransferPrices& prices,
+          const GapMap<double>* recompute_seconds)
       : problem_(problem),
         profile_(profile),
-        options_(options),
-        pinned_(pinned),
+        prices_(prices),
+        recompute_seconds_(recompute_seconds),
         positions_(static_cast<std::int64_t>(problem.ops.size())),
-        chosen_(problem),
+        result_{SwapSet(problem), SwapSet(problem)},
         memory_(problem.ops.size()),
         starts_(problem.ops.size() + 1) {
     start_seconds_.push_back(0);
-    for (const ir::OpId op : problem.order)
+    ir::OpId next = 0;
+    for (const ir::OpId op : problem.order) {
       start_seconds_.push_back(start_seconds_.back() + profile.seconds(op));
+      anchors_.push_back(std::min<ir::OpId>(next, static_cast<ir::OpId>(prices.read.size()) - 1));
+      if (op == next) ++next;
+    }
   }
 
-  SwapSet choose() {
-    add_base_memory(problem_, chosen_, memory_);
+  Evictions choose() {
+    add_base_memory(problem_, result_.swapped, memory_);
     find_gaps();
-    // Gaps too short for their transfers stall compute: only where nothing else helps.
     sweep(true);
     sweep(false);
     take_back();
-    return std::move(chosen_);
+    return std::move(result_);
   }
 
  private:
   void find_gaps() {
     for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
       const StorageInfo& storage = problem_.storages[s];
-      if (!storage.swappable || storage.footprint_bytes == 0) continue;
+      if (storage.footprint_bytes == 0) continue;
       bool written = storage.carried;
       for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
         written |= storage.accesses[k].writes;
-        if (!is_needed_after(storage, k)) continue;
-        if (pinned_ != nullptr && pinned_->contains(static_cast<ir::StorageId>(s), k)) continue;
-        add_gap(static_cast<ir::StorageId>(s), k, written);
+        if (is_needed_after(storage, k)) add_gap(static_cast<ir::StorageId>(s), k, written);
       }
     }
   }
@@ -67,7 +69,6 @@ class Chooser {
     gap.storage = s;
     gap.access = access;
     gap.wrap = is_wrap(storage, access);
-    gap.written = written;
     const std::int64_t use = storage.accesses[access].op;
     const std::int64_t next = gap.wrap ? storage.accesses.front().op : storage.accesses[access + 1].op;
     gap.first = use + 1;
@@ -76,13 +77,29 @@ class Chooser {
     const double until =
         start_seconds_[static_cast<std::size_t>(next)] + (gap.wrap ? start_seconds_.back() : 0);
     gap.seconds = until - start_seconds_[static_cast<std::size_t>(use) + 1];
-    const auto bytes = static_cast<double>(storage.size_bytes);
-    gap.transfer_seconds =
-        bytes / profile_.tier.read_bandwidth + (written ? bytes / profile_.tier.write_bandwidth : 0);
+    const double bytes = static_cast<double>(storage.size_bytes);
+    const double write_seconds = written ? bytes / profile_.tier.write_bandwidth : 0;
+    const double read_seconds = bytes / profile_.tier.read_bandwidth;
+    gap.hurried = gap.seconds < write_seconds + read_seconds + 2 * profile_.tier.latency_seconds;
+    gap.cost = std::numeric_limits<double>::infinity();
+    if (storage.swappable) {
+      const auto price = [&](const std::vector<double>& of, std::int64_t position) {
+        return of[static_cast<std::size_t>(anchors_[static_cast<std::size_t>(position)])];
+      };
+      gap.cost = write_seconds * price(prices_.write, use) + read_seconds * price(prices_.read, next);
+    }
+    if (recompute_seconds_ != nullptr && recompute_seconds_->at(s, access) < gap.cost) {
+      gap.drop = true;
+      gap.hurried = false;
+      gap.cost = recompute_seconds_->at(s, access);
+    }
+    if (gap.cost == std::numeric_limits<double>::infinity()) return;
     starts_[static_cast<std::size_t>(gap.wrap ? 0 : gap.first)].push_back(gaps_.size());
     if (gap.wrap) starts_[static_cast<std::size_t>(gap.first)].push_back(gaps_.size());
     gaps_.push_back(gap);
   }
+
+  SwapSet& set_of(const Gap& gap) { return gap.drop ? result_.dropped : result_.swapped; }
 
   bool covers(const Gap& gap, std::int64_t position) const {
     return gap.wrap ? position >= gap.first || position <= gap.last
@@ -90,12 +107,8 @@ class Chooser {
   }
 
   double score(const Gap& gap) const {
-    return std::pow(gap.seconds, options_.distance_power) *
-           static_cast<double>(problem_.storage(gap.storage).footprint_bytes) / gap.transfer_seconds;
-  }
-
-  bool is_long_enough(const Gap& gap) const {
-    return gap.seconds >= options_.settle_factor * gap.transfer_seconds + 2 * profile_.tier.latency_seconds;
+    return gap.seconds * static_cast<double>(problem_.storage(gap.storage).footprint_bytes) /
+           (gap.cost + 1e-12);
   }
 
   void add(const Gap& gap, int sign) {
@@ -108,18 +121,18 @@ class Chooser {
     }
   }
 
-  void sweep(bool only_long) {
-    using Entry = std::pair<double, std::size_t>;
-    std::priority_queue<Entry> open;
+  /// Hurried gaps only where nothing else helps.
+  void sweep(bool without_hurried) {
+    std::priority_queue<std::pair<double, std::size_t>> open;
     for (std::int64_t i = 0; i < positions_; ++i) {
       for (const std::size_t g : starts_[static_cast<std::size_t>(i)]) {
-        if (!only_long || is_long_enough(gaps_[g])) open.emplace(score(gaps_[g]), g);
+        if (!without_hurried || !gaps_[g].hurried) open.emplace(score(gaps_[g]), g);
       }
       while (memory_.at(i) > problem_.budget_bytes && !open.empty()) {
         const Gap& gap = gaps_[open.top().second];
         open.pop();
-        if (!covers(gap, i) || chosen_.contains(gap.storage, gap.access)) continue;
-        chosen_.set(gap.storage, gap.access, true);
+        if (!covers(gap, i) || set_of(gap).contains(gap.storage, gap.access)) continue;
+        set_of(gap).set(gap.storage, gap.access, 1);
         add(gap, -1);
       }
     }
@@ -129,11 +142,10 @@ class Chooser {
   void take_back() {
     std::vector<std::size_t> order;
     for (std::size_t g = 0; g < gaps_.size(); ++g) {
-      if (chosen_.contains(gaps_[g].storage, gaps_[g].access)) order.push_back(g);
+      if (set_of(gaps_[g]).contains(gaps_[g].storage, gaps_[g].access)) order.push_back(g);
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      const bool long_a = is_long_enough(gaps_[a]), long_b = is_long_enough(gaps_[b]);
-      return long_a != long_b ? !long_a : score(gaps_[a]) < score(gaps_[b]);
+      return gaps_[a].hurried != gaps_[b].hurried ? gaps_[a].hurried : score(gaps_[a]) < score(gaps_[b]);
     });
     for (const std::size_t g : order) {
       const Gap& gap = gaps_[g];
@@ -145,28 +157,30 @@ class Chooser {
         highest = memory_.max(gap.first, gap.last);
       }
       if (highest + problem_.storage(gap.storage).footprint_bytes > problem_.budget_bytes) continue;
-      chosen_.set(gap.storage, gap.access, false);
+      set_of(gap).set(gap.storage, gap.access, 0);
       add(gap, 1);
     }
   }
 
   const Problem& problem_;
   const Profile& profile_;
-  const EvictionOptions& options_;
-  const SwapSet* pinned_;
+  const TransferPrices& prices_;
+  const GapMap<double>* recompute_seconds_;
   std::int64_t positions_;
-  SwapSet chosen_;
+  Evictions result_;
   MemoryCurve memory_;
   std::vector<double> start_seconds_;  ///< of compute before each position
+  std::vector<ir::OpId>
+      anchors_;  ///< by position: the op that runs there or, of reruns, the one they run for
   std::vector<Gap> gaps_;
   std::vector<std::vector<std::size_t>> starts_;  ///< gaps that begin to cover a position
 };
 
 }  // namespace
 
-SwapSet choose_evictions(const Problem& problem, const Profile& profile, const EvictionOptions& options,
-                         const SwapSet* pinned) {
-  return Chooser(problem, profile, options, pinned).choose();
+Evictions choose_evictions(const Problem& problem, const Profile& profile, const TransferPrices& prices,
+                           const GapMap<double>* recompute_seconds) {
+  return Chooser(problem, profile, prices, recompute_seconds).choose();
 }
 
 }  // namespace penstock::plan

@@ -2,24 +2,29 @@
 
 #include <vector>
 
-#include "plan/plan.h"
 #include "plan/problem.h"
 #include "plan/profile.h"
 #include "plan/swap_set.h"
 
 namespace penstock::plan {
 
-/// How to judge what to swap.
-struct EvictionOptions {
-  double distance_power = 1;  ///< how much a late next use counts against the bytes to be moved
-  double settle_factor = 1;   ///< a gap is of use only where it is longer than this times its transfers
+/// What a second of transfer costs, in seconds of the step: little where the tier has nothing else to do, one
+/// where compute waits for it. By op of the graph: `write` of what is written out after it, `read` of what is
+/// read in for it.
+struct TransferPrices {
+  std::vector<double> write, read;
 };
 
-/// Chooses gaps to be spent on the tier until what is left fits the budget: from the first op on, wherever
-/// memory exceeds the budget, the gaps that free most for longest for the least transfers; then takes back
-/// those that turned out needless. Gaps that are forbidden
-/// (`pinned`) are not chosen. Leaves a set that exceeds the budget where there is no other.
-SwapSet choose_evictions(const Problem& problem, const Profile& profile, const EvictionOptions& options,
-                         const SwapSet* pinned = nullptr);
+struct Evictions {
+  SwapSet swapped;
+  SwapSet dropped;  ///< to be computed again
+};
+
+/// Chooses gaps until what is left in memory fits the budget: from the first op on, wherever memory exceeds
+/// the budget, the gaps that free most for longest at the least price; then takes back those that turned out
+/// needless. Leaves a set that exceeds the budget only where there is no other. `recompute_seconds`: what
+/// making each gap's value anew costs, infinite where it cannot be; null: nothing is dropped.
+Evictions choose_evictions(const Problem& problem, const Profile& profile, const TransferPrices& prices,
+                           const GapMap<double>* recompute_seconds);
 
 }  // namespace penstock::plan

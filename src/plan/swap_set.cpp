@@ -4,15 +4,6 @@
 
 namespace penstock::plan {
 
-SwapSet::SwapSet(const Problem& problem) {
-  std::size_t total = 0;
-  for (const StorageInfo& storage : problem.storages) {
-    first_.push_back(total);
-    total += storage.accesses.size();
-  }
-  flags_.assign(total, 0);
-}
-
 bool is_needed_after(const StorageInfo& storage, std::size_t access) {
   return is_wrap(storage, access) ? storage.carried : storage.accesses[access + 1].reads;
 }

@@ -8,24 +8,36 @@
 
 namespace penstock::plan {
 
-/// Which gaps are spent on the tier. The gap of a use reaches to the storage's next use; that of the last use
-/// of state reaches over the boundary to the first use of the next step. Plain data, by storage and index of
-/// the use.
-class SwapSet {
+/// Something about each gap of a step. The gap of a use reaches to the storage's next use; that of the last
+/// use of state reaches over the boundary to the first use of the next step. By storage and index of the use.
+template <typename T>
+class GapMap {
  public:
-  explicit SwapSet(const Problem& problem);
+  explicit GapMap(const Problem& problem, T value = T()) {
+    std::size_t total = 0;
+    for (const StorageInfo& storage : problem.storages) {
+      first_.push_back(total);
+      total += storage.accesses.size();
+    }
+    values_.assign(total, value);
+  }
 
-  bool contains(ir::StorageId s, std::size_t access) const { return flags_[index(s, access)] != 0; }
-  void set(ir::StorageId s, std::size_t access, bool swapped) { flags_[index(s, access)] = swapped ? 1 : 0; }
+  const T& at(ir::StorageId s, std::size_t access) const { return values_[index(s, access)]; }
+  T& at(ir::StorageId s, std::size_t access) { return values_[index(s, access)]; }
+  bool contains(ir::StorageId s, std::size_t access) const { return values_[index(s, access)] != T(); }
+  void set(ir::StorageId s, std::size_t access, T value) { values_[index(s, access)] = value; }
 
  private:
   std::size_t index(ir::StorageId s, std::size_t access) const {
     return first_[static_cast<std::size_t>(s)] + access;
   }
 
-  std::vector<std::size_t> first_;  ///< of each storage's flags
-  std::vector<std::uint8_t> flags_;
+  std::vector<std::size_t> first_;  ///< of each storage's gaps
+  std::vector<T> values_;
 };
+
+/// A set of gaps: those that are spent on the tier, say.
+using SwapSet = GapMap<std::uint8_t>;
 
 /// Whether the value is needed after this use.
 bool is_needed_after(const StorageInfo& storage, std::size_t access);
