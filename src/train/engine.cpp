@@ -23,7 +23,8 @@ TierOptions tier_options(const Options& options) {
 
 }  // namespace
 
-Engine::Engine(const Program& program, const Options& options, MemoryPlan memory_plan)
+Engine::Engine(const Program& program, const Options& options, MemoryPlan memory_plan,
+               const TierMaker& tier_maker)
     : program_(program), memory_plan_(std::move(memory_plan)), budget_(memory_plan_.budget_bytes) {
   for (const auto& [tag, bytes] : memory_plan_.overhead) reservations_.push_back(budget_.reserve(tag, bytes));
   reservations_.push_back(budget_.reserve("pool", memory_plan_.capacity_bytes));
@@ -34,7 +35,7 @@ Engine::Engine(const Program& program, const Options& options, MemoryPlan memory
   run::map_extents(memory_plan_.map, plans);
   const TierOptions tier = tier_options(options);
   if (!memory_plan_.map.extent_bytes.empty()) {
-    MadeTier made = make_tier(tier, memory_plan_.map.extent_bytes);
+    MadeTier made = tier_maker(tier, memory_plan_.map.extent_bytes);
     tier_ = std::move(made.tier);
     notes_ = std::move(made.notes);
     tier_description_ = made.description;

@@ -18,13 +18,17 @@
 
 namespace penstock::training {
 
+/// How an engine gets its tier: make_tier(), or what a test puts in its place.
+using TierMaker =
+    std::function<MadeTier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes)>;
+
 /// A program with the memory to run it: the plans that fit the budget, the pool, the tier, the executor. The
 /// program must outlive it. One thread calls it.
 class Engine {
  public:
-  /// Plans, then takes the memory. Throws UserError before anything large is allocated if the budget will not
-  /// do.
-  Engine(const Program& program, const Options& options, MemoryPlan memory_plan);
+  /// Takes the memory and the tier's space. Throws UserError if they are not to be had.
+  Engine(const Program& program, const Options& options, MemoryPlan memory_plan,
+         const TierMaker& tier_maker = make_tier);
 
   run::Executor& executor() { return *executor_; }
   run::StepStats train_step(const kernels::StepContext& context);

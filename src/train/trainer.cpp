@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <thread>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -103,8 +102,7 @@ class Run {
   }
 
   void set_threads() {
-    const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    result_.threads = options_.threads > 0 ? options_.threads : std::min(cores, omp_get_num_procs());
+    result_.threads = options_.threads > 0 ? options_.threads : omp_get_max_threads();
     omp_set_num_threads(result_.threads);
   }
 
