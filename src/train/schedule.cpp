@@ -62,7 +62,8 @@ Schedule Schedule::parse(const std::string& text, double base, std::int64_t step
 double Schedule::at(std::int64_t step) const {
   double rate = base_;
   if (kind_ == Kind::step) {
-    rate *= std::pow(factor_, static_cast<double>(step / every_));
+    const std::int64_t drops = step / every_;
+    rate *= std::pow(factor_, static_cast<double>(drops));
   } else if (kind_ == Kind::cosine) {
     const std::int64_t length = std::max<std::int64_t>(1, steps_ - warmup_);
     const double done =

@@ -78,7 +78,9 @@ bool suits_winograd(const ConvShape& shape) {
   // Cycles of either way: two products of eight lanes each; a transformed tile takes some forty a block.
   const auto in = static_cast<double>(shape.in_blocks);
   const auto out = static_cast<double>(shape.out_blocks);
-  const auto tiles = static_cast<double>((shape.out[1] + 1) / 2 * ((shape.out[2] + 1) / 2));
+  const std::int64_t tile_rows = (shape.out[1] + 1) / 2;
+  const std::int64_t tile_columns = (shape.out[2] + 1) / 2;
+  const auto tiles = static_cast<double>(tile_rows * tile_columns);
   const double direct = static_cast<double>(shape.out_positions()) * 9 * in * out * 4;
   const double winograd = tiles * (16 * in * out * 4 + 40 * (in + out));
   return winograd < 0.9 * direct;

@@ -82,7 +82,7 @@ ir::Layout layout_like(const Dims& dims, const ir::Layout& like) {
 
 ir::Layout common_layout(const Request& request, std::span<const std::size_t> which) {
   for (const std::size_t i : which) {
-    const ir::Layout layout = request.given_or_plain(i);
+    ir::Layout layout = request.given_or_plain(i);
     if (!layout.is_plain() && view_of(request.input(i).shape, layout)) return layout;
   }
   return {};

@@ -79,7 +79,7 @@ Selection select_linear(const Request& request) {
 Selection select_matmul(const Request& request) {
   const auto& attrs = request.op.attrs_as<ir::MatmulAttrs>();
   const auto operand = [](const Dims& dims, bool transposed) {
-    const MemoryDesc desc = plain_desc(dims);
+    MemoryDesc desc = plain_desc(dims);
     if (!transposed) return desc;
     Dims view = dims;
     Dims strides = desc.get_strides();
