@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
+#include "plan/checkpoints.h"
 #include "plan/evictions.h"
 #include "plan/policies.h"
 #include "plan/price_update.h"
@@ -36,6 +37,7 @@ class Search {
       bid(false);
       if (options_.recompute) {
         price_recomputations();
+        try_checkpoints();
         bid(true);
       }
     }
@@ -92,6 +94,54 @@ class Search {
                 simulation.step_seconds, simulation.recompute_seconds, simulation.stall_seconds,
                 best_seconds_);
       update_prices(simulation, prices);
+    }
+  }
+
+  /// Drops what can be computed again between checkpoints, more or less of it, the cheapest first.
+  void try_checkpoints() {
+    struct Droppable {
+      ir::StorageId storage;
+      std::size_t access;
+      double seconds_per_byte;
+    };
+    for (int segments = 0; segments <= 128; segments = segments == 0 ? 4 : 2 * segments) {
+      if (is_done()) return;
+      const SwapSet checkpoints = checkpoint_gaps(problem_, profile_, segments);
+      std::vector<Droppable> all;
+      for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
+        const auto storage = static_cast<ir::StorageId>(s);
+        for (std::size_t k = 0; k < problem_.storages[s].accesses.size(); ++k) {
+          if (recompute_seconds_.at(storage, k) == kNever || checkpoints.contains(storage, k)) continue;
+          if (problem_.graph->op(problem_.storages[s].accesses[k].op).phase == ir::Phase::backward ||
+              problem_.graph->op(problem_.storages[s].accesses[k + 1].op).phase != ir::Phase::backward) continue;
+          all.push_back(
+              {storage, k,
+               recompute_seconds_.at(storage, k) / static_cast<double>(problem_.storages[s].size_bytes)});
+        }
+      }
+      std::stable_sort(all.begin(), all.end(), [](const Droppable& a, const Droppable& b) {
+        return a.seconds_per_byte < b.seconds_per_byte;
+      });
+      for (int part = 1; part <= 8 && !is_done(); ++part) {
+        SwapSet dropped(problem_);
+        for (std::size_t i = 0; i < all.size() * static_cast<std::size_t>(part) / 8; ++i)
+          dropped.set(all[i].storage, all[i].access, 1);
+        TransferPrices prices;
+        prices.write.assign(problem_.ops.size(), 0.02);
+        prices.read = prices.write;
+        const std::vector<Rerun> reruns = recomputer_.reruns(dropped);
+        const Problem longer = with_reruns(problem_, reruns);
+        const SwapSet swaps = choose_evictions(longer, profile_, prices, nullptr).swapped;
+        TimedWalk open(longer, profile_, swaps);
+        if (!open.walk()) continue;
+        TimedWalk closed(longer, profile_, swaps, open.end());
+        if (!closed.walk()) continue;
+        const Simulation simulation = consider(closed.finish("auto"), false);
+        if (getenv("DBG"))
+          fprintf(stderr, "  segments %d part %d: %.3f recompute %.3f stall %.3f; best %.3f\n", segments,
+                  part, simulation.step_seconds, simulation.recompute_seconds, simulation.stall_seconds,
+                  best_seconds_);
+      }
     }
   }
 
