@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
+#include "plan/checkpoints.h"
 #include "plan/evictions.h"
 #include "plan/policies.h"
 #include "plan/price_update.h"
@@ -17,26 +19,47 @@ namespace penstock::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kFloorPrice = 0.02;
+
+/// A gap from forward to backward whose value can be made anew.
+struct Droppable {
+  ir::StorageId storage = ir::kNone;
+  std::size_t access = 0;
+  double seconds = 0;        ///< to make it anew
+  double write_seconds = 0;  ///< to swap it instead
+  double read_seconds = 0;
+  ir::OpId from = ir::kNone, to = ir::kNone;  ///< its two uses
+};
+
+/// What to compute again, at which prices the rest is swapped, and how long the step takes then.
+struct Trial {
+  SwapSet dropped;
+  TransferPrices prices;
+  double seconds = kNever;
+};
 
 class Search {
  public:
   Search(const Problem& problem, const Profile& profile, const AutoOptions& options)
-      : problem_(problem),
-        profile_(profile),
-        options_(options),
-        recomputer_(problem),
-        recompute_seconds_(problem, kNever) {
+      : problem_(problem), profile_(profile), recomputer_(problem) {
     for (const auto& seconds : profile.op_seconds) compute_seconds_ += seconds[0];
+    const auto size = static_cast<int>(problem.ops.size()) + 1;
+    plans_left_ = std::min(options.max_plans, std::max(24, 120000 / size));
+    recompute_ = options.recompute;
   }
 
   Plan search() {
     try_policy([&] { return plan_window(problem_); });
     try_policy([&] { return plan_lms(problem_); });
     if (!problem_.boundary) {
-      bid(false);
-      if (options_.recompute) {
-        price_recomputations();
-        bid(true);
+      Trial trial{SwapSet(problem_), floor_prices()};
+      const int most = recompute_ ? plans_left_ / 6 : plans_left_;
+      bid(trial, most);
+      if (recompute_) {
+        find_droppable();
+        const Trial joint = bid_jointly(plans_left_ / 5);
+        const Trial segmented = drop_between_checkpoints(trial);
+        climb(joint.seconds < segmented.seconds ? joint : segmented);
       }
     }
     if (!best_) throw BudgetError("auto", smallest_bytes(problem_), problem_.budget_bytes);
@@ -45,24 +68,30 @@ class Search {
   }
 
  private:
-  /// Within a thousandth of compute alone, which no plan beats.
-  bool is_done() const { return best_ && best_seconds_ <= 1.001 * compute_seconds_; }
+  /// Within a thousandth of compute alone, which no plan beats; or enough plans were made.
+  bool is_done() const { return plans_left_ <= 0 || (best_ && best_seconds_ <= 1.001 * compute_seconds_); }
+
+  TransferPrices floor_prices() const {
+    return {std::vector<double>(problem_.ops.size(), kFloorPrice),
+            std::vector<double>(problem_.ops.size(), kFloorPrice)};
+  }
 
   template <typename Make>
   void try_policy(const Make& make) {
     if (is_done()) return;
     try {
-      consider(make(), false);
+      consider(make());
     } catch (const BudgetError&) {
       // Another policy may do with less.
     }
   }
 
-  Simulation consider(Plan plan, bool with_timeline) {
+  Simulation consider(Plan plan) {
     const CheckResult result = check(problem_, plan);
     require(result.ok, result.message.c_str());
     plan.summary = result.summary;
-    Simulation simulation = simulate(problem_, plan, profile_, with_timeline);
+    --plans_left_;
+    Simulation simulation = simulate(problem_, plan, profile_, true);
     if (!best_ || simulation.step_seconds < best_seconds_) {
       best_seconds_ = simulation.step_seconds;
       best_ = std::move(plan);
@@ -70,53 +99,162 @@ class Search {
     return simulation;
   }
 
-  /// Plans again and again at prices that follow where the last plan stalled.
-  void bid(bool recompute) {
-    TransferPrices prices;
-    prices.write.assign(problem_.ops.size(), 0.02);
-    prices.read = prices.write;
-    const int rounds =
-        std::clamp<int>(static_cast<int>(60000 / (problem_.ops.size() + 1)), 8, options_.max_plans / 4);
+  /// Plans the trial and fills in its time; its prices become those that follow from where that plan stalls.
+  void run(Trial& trial) {
+    trial.seconds = kNever;
+    const Problem longer = with_reruns(problem_, recomputer_.reruns(trial.dropped));
+    const SwapSet swaps = choose_evictions(longer, profile_, trial.prices, nullptr).swapped;
+    TimedWalk open(longer, profile_, swaps);
+    if (!open.walk()) return;
+    TimedWalk closed(longer, profile_, swaps, open.end());
+    if (!closed.walk()) return;
+    const Simulation simulation = consider(closed.finish("auto"));
+    trial.seconds = simulation.step_seconds;
+    update_prices(simulation, trial.prices);
+  }
+
+  /// Runs it again and again as prices settle; leaves the best.
+  void bid(Trial& trial, int rounds) {
+    Trial last = trial;
     for (int round = 0; round < rounds && !is_done(); ++round) {
-      Evictions chosen =
-          choose_evictions(problem_, profile_, prices, recompute ? &recompute_seconds_ : nullptr);
-      const Problem longer = with_reruns(problem_, recomputer_.reruns(chosen.dropped));
-      const SwapSet swaps = choose_evictions(longer, profile_, prices, nullptr).swapped;
-      TimedWalk open(longer, profile_, swaps);
-      if (!open.walk()) return;
-      TimedWalk closed(longer, profile_, swaps, open.end());
-      if (!closed.walk()) return;
-      const Simulation simulation = consider(closed.finish("auto"), true);
-      if (getenv("DBG"))
-        fprintf(stderr, "  round %d: %.3f recompute %.3f stall %.3f; best %.3f\n", round,
-                simulation.step_seconds, simulation.recompute_seconds, simulation.stall_seconds,
-                best_seconds_);
-      update_prices(simulation, prices);
+      run(last);
+      if (last.seconds == kNever) return;
+      if (last.seconds < trial.seconds) trial = last;
     }
   }
 
-  void price_recomputations() {
+  void find_droppable() {
+    const auto is_backward = [&](const Access& access) {
+      return problem_.graph->op(access.op).phase == ir::Phase::backward;
+    };
     for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
       const auto storage = static_cast<ir::StorageId>(s);
-      for (std::size_t k = 0; k < problem_.storages[s].accesses.size(); ++k) {
-        if (!is_needed_after(problem_.storages[s], k)) continue;
+      const StorageInfo& info = problem_.storages[s];
+      for (std::size_t k = 0; k + 1 < info.accesses.size(); ++k) {
+        if (!is_needed_after(info, k) || is_backward(info.accesses[k]) || !is_backward(info.accesses[k + 1]))
+          continue;
         const std::vector<ir::OpId> ops = recomputer_.chain(storage, k);
         if (ops.empty()) continue;
-        double seconds = 0;
-        for (const ir::OpId op : ops) seconds += profile_.seconds(op);
-        recompute_seconds_.set(storage, k, seconds);
+        Droppable gap{storage, k, 0, 0, 0, info.accesses[k].op, info.accesses[k + 1].op};
+        for (const ir::OpId op : ops) gap.seconds += profile_.seconds(op);
+        gap.write_seconds = static_cast<double>(info.size_bytes) / profile_.tier.write_bandwidth;
+        gap.read_seconds = static_cast<double>(info.size_bytes) / profile_.tier.read_bandwidth;
+        droppable_.push_back(gap);
+      }
+    }
+    // The cheapest for the transfers they save first.
+    std::stable_sort(droppable_.begin(), droppable_.end(), [](const Droppable& a, const Droppable& b) {
+      return a.seconds * b.read_seconds < b.seconds * a.read_seconds;
+    });
+  }
+
+  /// Lets swapping and recomputing compete for each gap as prices settle.
+  Trial bid_jointly(int rounds) {
+    GapMap<double> recompute_seconds(problem_, kNever);
+    for (const Droppable& gap : droppable_) recompute_seconds.set(gap.storage, gap.access, gap.seconds);
+    Trial best{SwapSet(problem_), floor_prices()};
+    Trial last = best;
+    for (int round = 0; round < rounds && !is_done(); ++round) {
+      last.dropped = choose_evictions(problem_, profile_, last.prices, &recompute_seconds).dropped;
+      run(last);
+      if (last.seconds < best.seconds) best = last;
+    }
+    return best;
+  }
+
+  /// The droppable gaps that are no checkpoints, as indices.
+  std::vector<std::size_t> between_checkpoints(int segments) const {
+    const SwapSet checkpoints = checkpoint_gaps(problem_, profile_, segments);
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < droppable_.size(); ++i) {
+      if (!checkpoints.contains(droppable_[i].storage, droppable_[i].access)) found.push_back(i);
+    }
+    return found;
+  }
+
+  /// Drops what can be computed again between checkpoints: more or fewer checkpoints, more or less of what
+  /// lies between.
+  Trial drop_between_checkpoints(const Trial& start) {
+    Trial best = start;
+    std::vector<std::size_t> best_gaps;
+    std::size_t best_count = 0;
+    const int reserve = plans_left_ / 2;
+    const auto attempt = [&](const std::vector<std::size_t>& gaps, std::size_t count) {
+      if (is_done() || count == 0 || count > gaps.size()) return;
+      Trial trial{SwapSet(problem_), floor_prices()};
+      for (std::size_t i = 0; i < count; ++i) {
+        trial.dropped.set(droppable_[gaps[i]].storage, droppable_[gaps[i]].access, 1);
+      }
+      run(trial);
+      if (trial.seconds >= best.seconds) return;
+      best = trial;
+      best_gaps = gaps;
+      best_count = count;
+    };
+    const std::size_t parts = plans_left_ >= 100 ? 8 : 3;
+    for (double segments = 4; segments <= 100 && plans_left_ > reserve; segments *= parts == 8 ? 1.5 : 3) {
+      const std::vector<std::size_t> gaps = between_checkpoints(static_cast<int>(segments));
+      for (std::size_t part = 1; part <= parts; ++part) attempt(gaps, gaps.size() * part / parts);
+    }
+    for (std::size_t step = best_gaps.size() / (2 * parts); step > 0 && plans_left_ > reserve / 2;
+         step /= 2) {
+      const std::size_t center = best_count;
+      const std::vector<std::size_t> gaps = best_gaps;
+      attempt(gaps, center + step);
+      if (center > step) attempt(gaps, center - step);
+    }
+    candidates_ = best_gaps.empty() ? between_checkpoints(16) : best_gaps;
+    return best;
+  }
+
+  /// Changes the mind about gaps where the other choice looks cheaper at the trial's prices: many at once,
+  /// fewer if that fails.
+  void climb(Trial trial) {
+    std::vector<std::uint8_t> refused(droppable_.size(), 0);
+    std::size_t batch = 16;
+    while (!is_done()) {
+      std::vector<std::pair<double, std::size_t>> gains;
+      for (const std::size_t i : candidates_) {
+        if (refused[i] != 0) continue;
+        const Droppable& gap = droppable_[i];
+        const double swap_seconds =
+            gap.write_seconds * trial.prices.write[static_cast<std::size_t>(gap.from)] +
+            gap.read_seconds * trial.prices.read[static_cast<std::size_t>(gap.to)];
+        const bool dropped = trial.dropped.contains(gap.storage, gap.access);
+        const double gain = dropped ? gap.seconds - swap_seconds : swap_seconds - gap.seconds;
+        if (gain > 0) gains.emplace_back(-gain / gap.read_seconds, i);
+      }
+      if (gains.empty()) return bid(trial, plans_left_);
+      std::sort(gains.begin(), gains.end());
+      Trial changed = trial;
+      const std::size_t count = std::min(batch, gains.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        const Droppable& gap = droppable_[gains[i].second];
+        changed.dropped.set(gap.storage, gap.access, trial.dropped.contains(gap.storage, gap.access) ? 0 : 1);
+      }
+      run(changed);
+      if (changed.seconds < trial.seconds) {
+        trial = changed;
+        batch = std::min<std::size_t>(64, 2 * batch);
+      } else if (count > 1) {
+        batch = count / 2;
+      } else {
+        refused[gains.front().second] = 1;
+        batch = 4;
       }
     }
   }
 
   const Problem& problem_;
   const Profile& profile_;
-  const AutoOptions& options_;
   Recomputer recomputer_;
-  GapMap<double> recompute_seconds_;
+  bool recompute_ = true;
+  int plans_left_ = 0;
   double compute_seconds_ = 0;
   std::optional<Plan> best_;
   double best_seconds_ = kNever;
+  std::vector<Droppable> droppable_;
+  std::vector<std::size_t> candidates_;  ///< of droppable_: between the checkpoints that were best
 };
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST(Auto, IsNeverWorseThanTheOthers) {
     const std::int64_t smallest = smallest_bytes(problem), in_memory = keep_bytes(problem);
     for (int part = 0; part <= 4; ++part) {
       problem.budget_bytes = smallest + (in_memory - smallest) * part / 4;
-      Plan plan = plan_auto(problem, profile);
+      Plan plan = plan_auto(problem, profile, {true, 40});
       prove(problem, plan);
       const double seconds = simulate(problem, plan, profile).step_seconds;
       const Plan window = make_plan(problem, {});
