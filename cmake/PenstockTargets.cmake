@@ -18,9 +18,9 @@ function(penstock_library name)
   set_property(GLOBAL APPEND PROPERTY PENSTOCK_LIBRARIES penstock_${name})
 endfunction()
 
-# penstock_tests(NAME [DEPS ...] [LABELS ...]): all of tests/NAME/*_test.cpp in one program.
+# penstock_tests(NAME [DEPS ...] [LABELS ...] [SLOW FILTER]): all of tests/NAME/*_test.cpp in one program.
 function(penstock_tests name)
-  cmake_parse_arguments(ARG "" "" "DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SLOW" "DEPS;LABELS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -30,7 +30,14 @@ function(penstock_tests name)
   target_include_directories(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name}_tests PRIVATE
     PENSTOCK_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PENSTOCK_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  add_test(NAME ${name} COMMAND ${name}_tests)
+  # Tests that sanitizers would only slow down, or whose memory they would change, run apart.
+  if(ARG_SLOW)
+    add_test(NAME ${name} COMMAND ${name}_tests --gtest_filter=-${ARG_SLOW})
+    add_test(NAME ${name}_slow COMMAND ${name}_tests --gtest_filter=${ARG_SLOW})
+    set_tests_properties(${name}_slow PROPERTIES LABELS slow TIMEOUT 600)
+  else()
+    add_test(NAME ${name} COMMAND ${name}_tests)
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600)
   if("tsan" IN_LIST ARG_LABELS)
     set_property(GLOBAL APPEND PROPERTY PENSTOCK_TSAN_TESTS ${name}_tests)
