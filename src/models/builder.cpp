@@ -61,6 +61,7 @@ Value Builder::add_output(const std::string& name, ir::DType dtype, ir::Shape sh
 std::vector<ir::Shape> Builder::infer(ir::OpKind kind, const std::string& name,
                                       const std::vector<Value>& inputs, const ir::Attrs& attrs) const {
   std::vector<ir::Shape> shapes;
+  shapes.reserve(inputs.size());
   for (const Value input : inputs) shapes.push_back(shape(input));
   ir::Inferred inferred = ir::infer_shapes(kind, attrs, shapes);
   if (!inferred.problem.empty()) throw UserError(fmt::format("layer {}: {}", name, inferred.problem));

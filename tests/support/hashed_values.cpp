@@ -24,15 +24,16 @@ std::vector<float> hashed_uniform(const std::string& name, std::int64_t count) {
   return values;
 }
 
-std::vector<float> hashed_state(const ir::Tensor& tensor) {
+std::vector<float> hashed_state(const ir::Tensor& tensor, float norm_factor, float norm_term) {
   const std::int64_t count = tensor.shape.elements();
   if (tensor.role != ir::Role::parameter) {
     return std::vector<float>(static_cast<std::size_t>(count), tensor.init.value);
   }
   std::vector<float> values = hashed_uniform(tensor.name, count);
   const bool is_vector = tensor.shape.rank() == 1;
+  const float center = tensor.name.ends_with(".weight") ? norm_factor : norm_term;
   const auto scale = static_cast<float>(std::sqrt(6 / static_cast<double>(count / tensor.shape[0])));
-  for (float& value : values) value = is_vector ? value * 0.1F + 0.5F : value * scale;
+  for (float& value : values) value = is_vector ? value * 0.1F + center : value * scale;
   return values;
 }
 
