@@ -181,6 +181,7 @@ class Run {
   void prepare() {
     program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_);
     malloc_trim(0);
+    release_code_pages();
     const std::int64_t available = available_memory_bytes();
     const bool named = !options_.memory.empty();
     const std::int64_t budget =

@@ -85,13 +85,14 @@ TEST(Budget, RefusesWithWhatWouldWork) {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
   EXPECT_NE(outcome.err.find("32.0 MiB"), std::string::npos) << outcome.err;
 
-  const std::int64_t least = smallest_mib(kResidual, "window");
-  const Outcome smaller = penstock(with(kResidual, {"--memory", std::to_string(least * 3 / 4) + "MiB"}));
+  const auto large = with(kResidual, {"--batch", "400"});
+  const std::int64_t less = smallest_mib(large, "window") - 20;
+  const Outcome smaller = penstock(with(large, {"--memory", std::to_string(less) + "MiB"}));
   EXPECT_EQ(smaller.exit_code, 2);
   std::smatch match;
   ASSERT_TRUE(std::regex_search(smaller.err, match, std::regex("--batch (\\d+) or less"))) << smaller.err;
   const auto fits = penstock_json({"train", "resnet20", "--image-size", "32", "--batch", match[1], "--steps",
-                                   "2", "--memory", std::to_string(least * 3 / 4) + "MiB"});
+                                   "2", "--memory", std::to_string(less) + "MiB"});
   EXPECT_LE(fits["peak_rss_bytes"], fits["budget_bytes"]);
 }
 

@@ -87,7 +87,8 @@ class GoldenTest : public ::testing::TestWithParam<GoldenCase> {
     SimpleRunner runner(training, *backend_);
     for (const ir::Carried& state : graph.carried) {
       const ir::Tensor& tensor = graph.tensor(state.begin);
-      runner.set_state(tensor.name, testing::hashed_state(tensor, golden_["norm_factor"], golden_["norm_term"]));
+      runner.set_state(tensor.name,
+                       testing::hashed_state(tensor, golden_["norm_factor"], golden_["norm_term"]));
     }
     kernels::StepContext step = context(graph);
     step.learning_rate = golden_[kind + "_rate"];
