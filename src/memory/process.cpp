@@ -1,13 +1,10 @@
 #include "memory/process.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -106,21 +103,6 @@ std::optional<CgroupMemory> group_memory(const fs::path& group, bool unified) {
 
 ProcessMemory process_memory() {
   return {field("/proc/self/status", "VmRSS:").value_or(0), field("/proc/self/status", "VmHWM:").value_or(0)};
-}
-
-void release_code_pages() {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    unsigned long inode = 0;
-    std::array<char, 5> access{};
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s %*x %*s %lu", &begin, &end, access.data(), &inode) != 4)
-      continue;
-    // Code of a file is never written to, so nothing is lost; generated code has no file.
-    if (inode == 0 || std::string_view(access.data()) != "r-xp") continue;
-    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-  }
 }
 
 bool reset_peak_resident() {

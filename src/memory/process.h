@@ -21,9 +21,6 @@ struct CgroupMemory {
 };
 
 ProcessMemory process_memory();
-/// Unmaps the code that was read in so far (it comes back from its file when it runs again). What made the
-/// kernels is most of it, and is not needed again.
-void release_code_pages();
 /// Makes VmHWM start again from the present resident set; false where the kernel does not allow it.
 bool reset_peak_resident();
 

@@ -181,7 +181,6 @@ class Run {
   void prepare() {
     program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_);
     malloc_trim(0);
-    release_code_pages();
     const std::int64_t available = available_memory_bytes();
     const bool named = !options_.memory.empty();
     const std::int64_t budget =
@@ -211,8 +210,8 @@ class Run {
 
   /// Says what would work instead: a larger budget, or the largest batch that this one can train.
   [[noreturn]] void refuse(const plan::BudgetError& error, std::int64_t budget) {
-    // The process's own share differs by a few pages from run to run; what is named here must work.
-    const std::int64_t smallest = (error.needed_bytes() + 2 * kMiB) / kMiB + 1;
+    // The process's own share differs a little from run to run; what is named here must work.
+    const std::int64_t smallest = (error.needed_bytes() + 6 * kMiB) / kMiB + 1;
     const std::int64_t batch = largest_batch(budget);
     throw UserError(fmt::format(
         "{} batch {} cannot {} within {}: policy {} needs at least {}; name --memory {}MiB or more, or {}",

@@ -90,13 +90,6 @@ TEST(Process, CountsItsOwnMemory) {
   EXPECT_LE(available_memory_bytes(), machine_total_bytes() + after.resident_bytes);
 }
 
-TEST(Process, CodeComesBackAfterItsPagesAreReleased) {
-  const std::int64_t before = process_memory().resident_bytes;
-  release_code_pages();
-  EXPECT_LE(process_memory().resident_bytes, before);
-  EXPECT_EQ(parse_memory_budget("1GiB", 4 * kGiB), kGiB);
-}
-
 TEST(Process, ParsesBudgets) {
   EXPECT_EQ(parse_memory_budget("50%", 4 * kGiB), 2 * kGiB);
   EXPECT_EQ(parse_memory_budget("12.5%", 8 * kGiB), kGiB);
