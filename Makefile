@@ -44,13 +44,13 @@ lint: setup ## check format, clang-tidy
 
 asan: setup ## tests under AddressSanitizer and UBSan
 	@mkdir -p build/asan
-	@$(call CONFIGURE,build/asan,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DPENSTOCK_SANITIZE=address+undefined)
+	@$(call CONFIGURE,build/asan,-DCMAKE_BUILD_TYPE=Sanitize -DPENSTOCK_BENCH=OFF -DPENSTOCK_SANITIZE=address+undefined)
 	@cmake --build build/asan -j $(JOBS)
 	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE slow
 
 tsan: setup ## tests of the threaded parts under ThreadSanitizer
 	@mkdir -p build/tsan
-	@$(call CONFIGURE,build/tsan,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DPENSTOCK_SANITIZE=thread)
+	@$(call CONFIGURE,build/tsan,-DCMAKE_BUILD_TYPE=Sanitize -DPENSTOCK_BENCH=OFF -DPENSTOCK_SANITIZE=thread)
 	@cmake --build build/tsan -j $(JOBS) --target tsan-tests
 	@cd build/tsan && ctest --output-on-failure -j $(JOBS) -L tsan
 

@@ -199,7 +199,8 @@ class Search {
     for (std::size_t step = best_gaps.size() / (2 * parts); step > 0 && plans_left_ > reserve / 2;
          step /= 2) {
       const std::size_t center = best_count;
-      const std::vector<std::size_t> gaps = best_gaps;
+      const std::vector<std::size_t> gaps(best_gaps.begin(),
+                                          best_gaps.end());  // attempt() may replace the best
       attempt(gaps, center + step);
       if (center > step) attempt(gaps, center - step);
     }
