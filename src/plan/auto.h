@@ -1,6 +1,7 @@
 #pragma once
 
-#include "plan/make_plan.h"
+#include "plan/plan.h"
+#include "plan/problem.h"
 #include "plan/profile.h"
 #include "plan/simulator.h"
 

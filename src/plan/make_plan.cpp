@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "plan/auto.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
 
@@ -16,12 +17,18 @@ const char* policy_name(PolicyKind policy) {
       return "lms";
     case PolicyKind::window:
       return "window";
+    case PolicyKind::automatic:
+      return "auto";
   }
   return "?";
 }
 
 std::vector<PolicyKind> all_policies() {
-  return {PolicyKind::keep, PolicyKind::lms, PolicyKind::window};
+  return {PolicyKind::keep, PolicyKind::lms, PolicyKind::window, PolicyKind::automatic};
+}
+
+bool policy_needs_profile(PolicyKind policy) {
+  return policy == PolicyKind::automatic;
 }
 
 PolicyKind parse_policy(std::string_view name) {
@@ -35,6 +42,7 @@ PolicyKind parse_policy(std::string_view name) {
 }
 
 Plan make_plan(const Problem& problem, const PlanOptions& options) {
+  require(options.profile != nullptr || !policy_needs_profile(options.policy), "the policy needs a profile");
   Plan plan;
   switch (options.policy) {
     case PolicyKind::keep:
@@ -45,6 +53,9 @@ Plan make_plan(const Problem& problem, const PlanOptions& options) {
       break;
     case PolicyKind::window:
       plan = plan_window(problem, options.window);
+      break;
+    case PolicyKind::automatic:
+      plan = plan_auto(problem, *options.profile);
       break;
   }
   prove(problem, plan);

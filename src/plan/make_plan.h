@@ -6,18 +6,21 @@
 #include "plan/plan.h"
 #include "plan/policies.h"
 #include "plan/problem.h"
+#include "plan/profile.h"
 
 namespace penstock::plan {
 
-enum class PolicyKind : std::uint8_t { keep, lms, window };
+enum class PolicyKind : std::uint8_t { keep, lms, window, automatic };
 
 /// "keep", "lms", ...; throws UserError that lists them all.
 PolicyKind parse_policy(std::string_view name);
 const char* policy_name(PolicyKind policy);
 std::vector<PolicyKind> all_policies();
+bool policy_needs_profile(PolicyKind policy);
 
 struct PlanOptions {
   PolicyKind policy = PolicyKind::window;
+  const Profile* profile = nullptr;  ///< for the policies that know times (policy_needs_profile())
   LmsOptions lms;
   WindowOptions window;
 };

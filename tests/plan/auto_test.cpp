@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/checker.h"
+#include "plan/make_plan.h"
 #include "plan/evictions.h"
 #include "plan/random_step.h"
 #include "plan/reruns.h"

@@ -32,6 +32,7 @@ void for_each_plan(const Use& use) {
     Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
     const std::int64_t in_memory = keep_bytes(problem);
     for (const PolicyKind policy : all_policies()) {
+      if (policy_needs_profile(policy)) continue;
       PlanOptions options;
       options.policy = policy;
       const std::int64_t smallest = smallest_budget(problem, options);
