@@ -9,7 +9,8 @@ namespace penstock::plan {
 
 struct AutoOptions {
   bool recompute = true;
-  /// How many plans are made and simulated at most; more on small steps, whose plans cost little.
+  /// How many plans are made and simulated at most. On large steps fewer are, so that the time of the search
+  /// grows about linearly with the ops; it asks no clock, so the same problem always has the same plan.
   int max_plans = 400;
 };
 

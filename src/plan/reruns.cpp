@@ -8,6 +8,8 @@ namespace {
 
 /// Longer chains are not worth their time.
 constexpr std::size_t kMaxChain = 32;
+/// Passes over the step until what is dropped can all be made; a few do as a rule.
+constexpr int kMaxAttempts = 12;
 
 }  // namespace
 
@@ -107,6 +109,18 @@ std::vector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
 
 std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
   std::vector<Rerun> found;
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    if (try_reruns(dropped, found)) return found;
+  }
+  dropped = SwapSet(problem_);
+  return {};
+}
+
+/// One pass over the step. What cannot be made has to be held after all, and is taken out of `dropped`; since
+/// earlier decisions built on its absence, the pass then does not count: false.
+bool Recomputer::try_reruns(SwapSet& dropped, std::vector<Rerun>& found) {
+  found.clear();
+  bool complete = true;
   std::vector<std::uint32_t> next_access(problem_.storages.size(), 0);
   std::fill(missing_.begin(), missing_.end(), 0);
   std::vector<ir::OpId> ops;
@@ -117,9 +131,10 @@ std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
       if (!use.reads || missing_[s] == 0) continue;
       ops.clear();
       if (!make(value_at(s, at), at, ops) || !is_sound(ops, at)) {
-        // It has to be held after all; what was decided on its absence is decided anew.
         dropped.set(use.storage, next_access[s] - 1, false);
-        return reruns(dropped);
+        missing_[s] = 0;
+        complete = false;
+        continue;
       }
       for (const ir::OpId op : ops) {
         found.push_back({op, at});
@@ -135,7 +150,7 @@ std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
     }
   }
   std::fill(missing_.begin(), missing_.end(), 0);
-  return found;
+  return complete;
 }
 
 }  // namespace penstock::plan
