@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/bound.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
 #include "plan/estimate.h"
@@ -85,13 +86,14 @@ void print_row(const std::string& name, const plan::Problem& problem, const plan
     const plan::Plan made = plan::make_plan(problem, options);
     const double plan_seconds = now_seconds() - begin;
     const plan::Simulation simulation = plan::simulate(problem, made, profile);
-    double compute_seconds = 0;
-    for (const auto& seconds : profile.op_seconds) compute_seconds += seconds[0];
-    fmt::print("{:14} {:6} {:9.1f} {:8.3f} {:10.2f} {:10.3f} {:9.1f} {:9.1f} {:9.1f} {:7}\n", name,
-               problem.ops.size(), static_cast<double>(problem.budget_bytes) / 1e6, plan_seconds,
+    const double bound_begin = now_seconds();
+    const plan::Bound bound = plan::lower_bound(problem, profile);
+    const double bound_seconds = now_seconds() - bound_begin;
+    fmt::print("{:14} {:6} {:9.1f} {:8.3f} {:10.2f} {:10.3f} {:9.1f} {:8.3f} {:9.3f} {:9.1f} {:9.1f} {:7}\n",
+               name, problem.ops.size(), static_cast<double>(problem.budget_bytes) / 1e6, plan_seconds,
                plan_seconds / static_cast<double>(problem.ops.size()) * 1e6, simulation.step_seconds,
-               100 * compute_seconds / simulation.step_seconds,
-               static_cast<double>(made.summary.swapped_out_bytes) / 1e6,
+               100 * bound.compute_seconds / simulation.step_seconds, simulation.step_seconds / bound.seconds,
+               bound_seconds, static_cast<double>(made.summary.swapped_out_bytes) / 1e6,
                static_cast<double>(made.summary.swapped_in_bytes) / 1e6, made.summary.recomputed);
   } catch (const plan::BudgetError& error) {
     fmt::print("{:14} {:6} {:9.1f} {:8.3f} needs {:.1f} MB\n", name, problem.ops.size(),
@@ -102,8 +104,9 @@ void print_row(const std::string& name, const plan::Problem& problem, const plan
 }
 
 void print_head(const char* first) {
-  fmt::print("{:14} {:>6} {:>9} {:>8} {:>10} {:>10} {:>9} {:>9} {:>9} {:>7}\n", first, "ops", "budget MB",
-             "plan s", "us per op", "step s", "% compute", "out MB", "in MB", "reruns");
+  fmt::print("{:14} {:>6} {:>9} {:>8} {:>10} {:>10} {:>9} {:>8} {:>9} {:>9} {:>9} {:>7}\n", first, "ops",
+             "budget MB", "plan s", "us per op", "step s", "% compute", "of bound", "bound s", "out MB",
+             "in MB", "reruns");
 }
 
 void print_curve(const Arguments& arguments) {

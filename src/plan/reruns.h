@@ -44,7 +44,8 @@ class Recomputer {
   }
   ir::TensorId value_at(std::size_t s, ir::OpId at) const;
   bool is_needed_from(std::size_t s, ir::OpId at) const;
-  bool make(ir::TensorId value, ir::OpId at, std::vector<ir::OpId>& ops) const;
+  std::int64_t hold_bytes(ir::StorageId s) const;
+  bool make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes, std::vector<ir::OpId>& ops) const;
   bool try_reruns(SwapSet& dropped, std::vector<Rerun>& found);
   bool is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const;
 

@@ -6,6 +6,7 @@
 
 #include "plan/checker.h"
 #include "plan/make_plan.h"
+#include "plan/random_profile.h"
 #include "plan/random_step.h"
 #include "plan/tier_lanes.h"
 
@@ -13,16 +14,6 @@ namespace penstock::plan {
 namespace {
 
 constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
-
-Profile random_profile(const Problem& problem, std::uint64_t seed, double bandwidth) {
-  Dice dice(seed);
-  Profile profile;
-  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
-    profile.op_seconds.push_back({1e-5 * static_cast<double>(dice.between(1, 100))});
-  }
-  profile.tier = {bandwidth, 0.8 * bandwidth, 0.5 * bandwidth, 0.4 * bandwidth, 1e-6, seed % 2 == 0};
-  return profile;
-}
 
 /// Plans of all policies over several budgets of random steps.
 template <typename Use>
