@@ -56,6 +56,8 @@ class Search {
   Plan search() {
     try_policy([&] { return plan_window(problem_); });
     try_policy([&] { return plan_lms(problem_); });
+    try_policy([&] { return plan_superneurons(problem_); });
+    try_policy([&] { return plan_pooch(problem_, profile_); });
     if (!problem_.boundary) {
       Trial trial{SwapSet(problem_), floor_prices()};
       const int most = recompute_ ? plans_left_ / 6 : plans_left_;

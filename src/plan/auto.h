@@ -15,7 +15,7 @@ struct AutoOptions {
 };
 
 /// Minimises the simulated step time over what to keep, swap, compute again, and when. Starts from the plans
-/// of the policies that know no times, so it is never worse than they are in simulation.
+/// of all other policies, so it is never worse than they are in simulation.
 Plan plan_auto(const Problem& problem, const Profile& profile, const AutoOptions& options = {});
 
 }  // namespace penstock::plan

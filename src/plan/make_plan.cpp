@@ -15,6 +15,10 @@ const char* policy_name(PolicyKind policy) {
       return "keep";
     case PolicyKind::lms:
       return "lms";
+    case PolicyKind::superneurons:
+      return "superneurons";
+    case PolicyKind::pooch:
+      return "pooch";
     case PolicyKind::window:
       return "window";
     case PolicyKind::automatic:
@@ -24,11 +28,12 @@ const char* policy_name(PolicyKind policy) {
 }
 
 std::vector<PolicyKind> all_policies() {
-  return {PolicyKind::keep, PolicyKind::lms, PolicyKind::window, PolicyKind::automatic};
+  return {PolicyKind::keep,  PolicyKind::lms,    PolicyKind::superneurons,
+          PolicyKind::pooch, PolicyKind::window, PolicyKind::automatic};
 }
 
 bool policy_needs_profile(PolicyKind policy) {
-  return policy == PolicyKind::automatic;
+  return policy == PolicyKind::pooch || policy == PolicyKind::automatic;
 }
 
 PolicyKind parse_policy(std::string_view name) {
@@ -50,6 +55,12 @@ Plan make_plan(const Problem& problem, const PlanOptions& options) {
       break;
     case PolicyKind::lms:
       plan = plan_lms(problem, options.lms);
+      break;
+    case PolicyKind::superneurons:
+      plan = plan_superneurons(problem);
+      break;
+    case PolicyKind::pooch:
+      plan = plan_pooch(problem, *options.profile);
       break;
     case PolicyKind::window:
       plan = plan_window(problem, options.window);

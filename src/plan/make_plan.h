@@ -10,7 +10,7 @@
 
 namespace penstock::plan {
 
-enum class PolicyKind : std::uint8_t { keep, lms, window, automatic };
+enum class PolicyKind : std::uint8_t { keep, lms, superneurons, pooch, window, automatic };
 
 /// "keep", "lms", ...; throws UserError that lists them all.
 PolicyKind parse_policy(std::string_view name);

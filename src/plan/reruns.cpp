@@ -117,10 +117,10 @@ std::vector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
   return ops;
 }
 
-std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
+std::vector<Rerun> Recomputer::reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient) {
   std::vector<Rerun> found;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    if (try_reruns(dropped, found)) return found;
+    if (try_reruns(dropped, transient, found)) return found;
   }
   dropped = SwapSet(problem_);
   return {};
@@ -128,14 +128,17 @@ std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
 
 /// One pass over the step. What cannot be made has to be held after all, and is taken out of `dropped`; since
 /// earlier decisions built on its absence, the pass then does not count: false.
-bool Recomputer::try_reruns(SwapSet& dropped, std::vector<Rerun>& found) {
+bool Recomputer::try_reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient,
+                            std::vector<Rerun>& found) {
   found.clear();
   bool complete = true;
   std::vector<std::uint32_t> next_access(problem_.storages.size(), 0);
   std::fill(missing_.begin(), missing_.end(), 0);
   std::vector<ir::OpId> ops;
+  std::vector<std::size_t> passing;
   for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
     const auto at = static_cast<ir::OpId>(i);
+    passing.clear();
     for (const Use& use : problem_.ops[i].uses) {
       const auto s = static_cast<std::size_t>(use.storage);
       if (!use.reads || missing_[s] == 0) continue;
@@ -152,9 +155,11 @@ bool Recomputer::try_reruns(SwapSet& dropped, std::vector<Rerun>& found) {
           // Dead storages may hold another value now.
           const std::size_t made = storage_of(output);
           missing_[made] = value_at(made, at) == output ? 0 : 1;
+          if (transient != nullptr && (*transient)[made] != 0) passing.push_back(made);
         }
       }
     }
+    for (const std::size_t s : passing) missing_[s] = 1;
     for (const Use& use : problem_.ops[i].uses) {
       const auto s = static_cast<std::size_t>(use.storage);
       const std::size_t access = next_access[s]++;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/budget_error.h"
 #include "plan/checker.h"
 #include "plan/evictions.h"
 #include "plan/make_plan.h"
@@ -83,8 +84,19 @@ TEST(Auto, IsNeverWorseThanTheOthers) {
       Plan plan = plan_auto(problem, profile, {true, 40});
       prove(problem, plan);
       const double seconds = simulate(problem, plan, profile).step_seconds;
-      const Plan window = make_plan(problem, {});
-      EXPECT_LE(seconds, simulate(problem, window, profile).step_seconds * (1 + 1e-9)) << seed;
+      for (const PolicyKind policy : all_policies()) {
+        PlanOptions other;
+        other.policy = policy;
+        other.profile = &profile;
+        if (policy == PolicyKind::automatic) continue;
+        try {
+          const Plan made = make_plan(problem, other);
+          EXPECT_LE(seconds, simulate(problem, made, profile).step_seconds * (1 + 1e-9))
+              << seed << " " << made.policy;
+        } catch (const BudgetError&) {
+          continue;
+        }
+      }
     }
   }
 }
