@@ -6,6 +6,7 @@
 #include "plan/auto.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
+#include "plan/variants.h"
 
 namespace penstock::plan {
 
@@ -47,7 +48,8 @@ PolicyKind parse_policy(std::string_view name) {
 }
 
 Plan make_plan(const Problem& problem, const PlanOptions& options) {
-  require(options.profile != nullptr || !policy_needs_profile(options.policy), "the policy needs a profile");
+  const bool needs_profile = options.dynamic_kernels || policy_needs_profile(options.policy);
+  require(options.profile != nullptr || !needs_profile, "the policy needs a profile");
   Plan plan;
   switch (options.policy) {
     case PolicyKind::keep:
@@ -69,6 +71,7 @@ Plan make_plan(const Problem& problem, const PlanOptions& options) {
       plan = plan_auto(problem, *options.profile);
       break;
   }
+  if (options.dynamic_kernels) pick_variants(problem, *options.profile, plan);
   prove(problem, plan);
   return plan;
 }
