@@ -104,6 +104,12 @@ class Writer {
     value("weight_decay", a.weight_decay, 0.0F);
     flag("decoupled", a.decoupled);
   }
+  void operator()(const ExchangeAttrs& a) {
+    item(exchange_name(a.kind));
+    item(fmt::format("bucket {}", a.bucket));
+    item(fmt::format("rank {} of {}", a.rank, a.ranks));
+  }
+  void operator()(const SliceAttrs& a) { item(fmt::format("from {}", a.begin)); }
 
  private:
   std::string text_;
