@@ -12,7 +12,7 @@ class Alone final : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   int local_size() const override { return 1; }
-  std::int64_t buffer_bytes() const override { return 0; }
+  std::int64_t growth_bytes() const override { return 0; }
 
   // The mean of one is what it was.
   void start(int /*ticket*/, Exchange /*exchange*/, float* /*values*/, std::int64_t /*count*/) override {}

@@ -36,8 +36,8 @@ class Communicator {
   virtual int size() const = 0;
   /// How many of the ranks run on this machine.
   virtual int local_size() const = 0;
-  /// Memory that exchanges take beside the arrays.
-  virtual std::int64_t buffer_bytes() const = 0;
+  /// Memory that exchanges may take beside the arrays and what it took when it was made.
+  virtual std::int64_t growth_bytes() const = 0;
 
   /// Starts an exchange and returns at once. Until wait(ticket) returns the array belongs to the
   /// communicator. Exchanges are served one after the other.

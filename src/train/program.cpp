@@ -18,12 +18,15 @@ ir::Graph training_graph(const Network& network, const models::ModelOptions& opt
 }
 
 Program make_program(const Network& network, const models::ModelOptions& options,
-                     const OptimizerOptions* optimizer, bool evaluation) {
+                     const OptimizerOptions* optimizer, bool evaluation,
+                     const lower::ExchangeOptions& exchange) {
   Program program;
   program.backend = kernels::make_onednn_backend();
   if (optimizer != nullptr) {
+    lower::LowerOptions how;
+    how.exchange = exchange;
     program.training = std::make_unique<lower::Executable>(
-        lower::lower(training_graph(network, options, *optimizer), *program.backend));
+        lower::lower(training_graph(network, options, *optimizer), *program.backend, how));
   }
   if (evaluation) {
     const ir::Graph graph = lower::fuse(build_network(network, options, false));

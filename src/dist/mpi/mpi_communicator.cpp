@@ -19,6 +19,8 @@ constexpr int kTextTag = 4;
 constexpr int kArrayTag = 5;
 /// Floats of one message outside exchanges.
 constexpr std::int64_t kArrayChunk = 1 << 20;
+/// Open MPI's segment of shared memory for ranks on one machine; its pages come as they are used.
+constexpr std::int64_t kShared = 4 << 20;
 constexpr std::chrono::microseconds kPause{100};
 constexpr std::chrono::seconds kAbortPatience{5};
 
@@ -138,9 +140,9 @@ void MpiCommunicator::finish(MPI_Request request) {
   }
 }
 
-std::int64_t MpiCommunicator::buffer_bytes() const {
+std::int64_t MpiCommunicator::growth_bytes() const {
   // What arrives before it is asked for lies in MPI's own memory: at most a chunk from each rank.
-  return ReceiveBuffers::chunk_floats(size_) * 4 * (size_ - 1) * (ReceiveBuffers::kDepth + 1);
+  return size_ == 1 ? 0 : kShared + ReceiveBuffers::chunk_floats(size_) * 4 * (size_ - 1);
 }
 
 void MpiCommunicator::start(int ticket, Exchange exchange, float* values, std::int64_t count) {

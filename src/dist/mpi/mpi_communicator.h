@@ -27,7 +27,7 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int local_size() const override { return local_size_; }
-  std::int64_t buffer_bytes() const override;
+  std::int64_t growth_bytes() const override;
 
   void start(int ticket, Exchange exchange, float* values, std::int64_t count) override;
   void wait(int ticket) override;
