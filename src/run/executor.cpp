@@ -107,6 +107,10 @@ void Executor::read_state(ir::StorageId storage, const std::function<void(const 
   impl_->state().read(storage, use);
 }
 
+void Executor::borrow(ir::StorageId storage, const std::function<void(void*)>& use) {
+  impl_->state().borrow(storage, use);
+}
+
 StepStats Executor::run(const lower::Executable& step, const plan::Plan& plan,
                         const kernels::StepContext& context) {
   return impl_->run(step, plan, context);

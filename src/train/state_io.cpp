@@ -76,13 +76,14 @@ std::int64_t StateIo::conversion_bytes(const ir::Graph& graph) {
 }
 
 std::int64_t StateIo::shard_bytes(const Program& program) {
-  std::int64_t bytes = 0;
-  if (!program.training) return bytes;
+  std::int64_t floats = 0;
+  if (!program.training) return floats;
   for (const lower::ShardedState& shard : program.training->sharded) {
-    // Once as it lies in memory, once in plain order, which is never larger.
-    bytes = std::max(bytes, 2 * 4 * shard.bounds.back());
+    for (std::size_t i = 1; i < shard.bounds.size(); ++i) {
+      floats = std::max(floats, shard.bounds[i] - shard.bounds[i - 1]);
+    }
   }
-  return bytes;
+  return floats * 4;
 }
 
 StateIo::StateIo(const Program& program, run::Executor& executor, dist::Communicator* communicator)
@@ -109,6 +110,13 @@ void StateIo::list_shards() {
   }
   entries_.clear();
   for (auto& [name, entry] : entries) entries_.push_back(std::move(entry));
+  const ir::Graph& graph = program_.training->graph;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::gather_wait) continue;
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      gathered_in_.emplace(graph.tensor(op.inputs[i]).name, graph.tensor(op.inputs[0]).storage);
+    }
+  }
 }
 
 const ir::Tensor& StateIo::parameter_of(const StateEntry& entry) const {
@@ -128,41 +136,43 @@ void StateIo::convert(const ir::Tensor& tensor, const ir::Layout& from_layout, c
 }
 
 void StateIo::read_sharded(const StateEntry& entry, const std::function<void(const float*)>& use) {
-  const bool sees = communicator_->rank() == 0;
-  const std::vector<std::int64_t>& bounds = entry.shard->bounds;
-  if (sees) whole_.resize(static_cast<std::size_t>(bounds.back()));
-  const auto gather = [&](const void* own) {
-    communicator_->gather(static_cast<const float*>(own), bounds, whole_.data());
-  };
-  if (entry.tensor == ir::kNone) {
-    gather(nullptr);
-  } else {
-    executor_.read_state(program_.state_graph().tensor(entry.tensor).storage, gather);
+  own_.clear();
+  if (entry.tensor != ir::kNone) {
+    const ir::Tensor& part = program_.state_graph().tensor(entry.tensor);
+    executor_.read_state(part.storage, [&](const void* memory) {
+      const auto* values = static_cast<const float*>(memory);
+      own_.assign(values, values + part.shape.elements());
+    });
   }
-  if (!sees) return;
-  const ir::Tensor& parameter = parameter_of(entry);
-  if (parameter.layout.is_plain()) return use(whole_.data());
-  plain_.resize(static_cast<std::size_t>(entry.shape.elements()));
-  convert(parameter, parameter.layout, plain_layout(parameter), whole_.data(), plain_.data());
-  use(plain_.data());
+  if (communicator_->rank() != 0) return communicator_->gather(own_.data(), entry.shard->bounds, nullptr);
+  executor_.borrow(gathered_in_.at(entry.shard->parameter), [&](void* memory) {
+    auto* whole = static_cast<float*>(memory);
+    communicator_->gather(own_.data(), entry.shard->bounds, whole);
+    const ir::Tensor& parameter = parameter_of(entry);
+    if (parameter.layout.is_plain()) return use(whole);
+    convert(parameter, parameter.layout, plain_layout(parameter), whole, conversion());
+    use(conversion());
+  });
 }
 
 void StateIo::write_sharded(const StateEntry& entry, const std::function<void(float*)>& fill) {
-  const ir::Tensor& parameter = parameter_of(entry);
-  whole_.resize(static_cast<std::size_t>(entry.shard->bounds.back()));
-  if (parameter.layout.is_plain()) {
-    fill(whole_.data());
-  } else {
-    plain_.resize(static_cast<std::size_t>(entry.shape.elements()));
-    fill(plain_.data());
-    convert(parameter, plain_layout(parameter), parameter.layout, plain_.data(), whole_.data());
-  }
-  if (entry.tensor == ir::kNone) return;
   const auto rank = static_cast<std::size_t>(communicator_->rank());
   const std::int64_t begin = entry.shard->bounds[rank];
-  const std::int64_t count = entry.shard->bounds[rank + 1] - begin;
+  const std::int64_t end = entry.shard->bounds[rank + 1];
+  executor_.borrow(gathered_in_.at(entry.shard->parameter), [&](void* memory) {
+    auto* whole = static_cast<float*>(memory);
+    const ir::Tensor& parameter = parameter_of(entry);
+    if (parameter.layout.is_plain()) {
+      fill(whole);
+    } else {
+      fill(conversion());
+      convert(parameter, plain_layout(parameter), parameter.layout, conversion(), whole);
+    }
+    own_.assign(whole + begin, whole + end);
+  });
+  if (entry.tensor == ir::kNone) return;
   executor_.write_state(program_.state_graph().tensor(entry.tensor).storage, [&](void* memory) {
-    std::copy_n(whole_.data() + begin, count, static_cast<float*>(memory));
+    std::copy(own_.begin(), own_.end(), static_cast<float*>(memory));
   });
 }
 

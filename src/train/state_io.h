@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +29,8 @@ struct StateEntry {
 /// tensors are handed out where they are.
 ///
 /// Optimizer state that is sharded over ranks looks like any other, but it is brought together on rank 0: all
-/// ranks must read it in the same order, and only rank 0 gets to see it. Takes another buffer then
-/// (shard_bytes()).
+/// ranks must read it in the same order, and only rank 0 gets to see it. Takes another buffer then, as large
+/// as a rank's largest part (shard_bytes()); the whole stands where parameters are gathered in a step.
 class StateIo {
  public:
   /// `communicator` may be null where nothing is sharded.
@@ -67,8 +68,8 @@ class StateIo {
   run::Executor& executor_;
   dist::Communicator* communicator_;
   std::vector<StateEntry> entries_;
-  std::vector<float> whole_;  ///< a sharded state, in the parameter's layout
-  std::vector<float> plain_;  ///< and in plain order
+  std::vector<float> own_;                            ///< this rank's part of a sharded state
+  std::map<std::string, ir::StorageId> gathered_in_;  ///< by parameter: the bucket that it is gathered in
   std::unique_ptr<void, void (*)(void*)> buffer_;
   std::unique_ptr<void, void (*)(void*)> scratch_;
 };
