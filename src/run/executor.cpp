@@ -67,7 +67,9 @@ class Executor::Impl {
     const double end = clock_seconds();
     const bool repeated = ran_[static_cast<std::size_t>(in.id)];
     ran_[static_cast<std::size_t>(in.id)] = true;
-    stats.compute_seconds += end - start;
+    const ir::OpKind kind = step.graph.op(in.id).kind;
+    const bool waits = kind == ir::OpKind::reduce_wait || kind == ir::OpKind::gather_wait;
+    (waits ? stats.network_seconds : stats.compute_seconds) += end - start;
     if (repeated) stats.recompute_seconds += end - start;
     if (trace_ != nullptr) {
       const double origin = trace_->origin_seconds;
