@@ -206,5 +206,27 @@ TEST(Lower, EvaluationSharesTheTrainingState) {
   }
 }
 
+TEST(RepeatNorms, GivesTheSameBitsWithLessHeld) {
+  for (const ir::Graph& forward : {mixed_network(true), residual_network()}) {
+    const ir::Graph held = training_step(lower::fuse(forward), {.momentum = 0.9F});
+    const ir::Graph repeated = lower::repeat_norms(held);
+    EXPECT_GT(repeated.ops.size(), held.ops.size());
+    const auto readers = ir::consumers(repeated);
+    for (const ir::Op& op : repeated.ops) {
+      if (op.kind != OpKind::batch_norm || op.phase != ir::Phase::forward) continue;
+      const auto& attrs = op.attrs_as<ir::NormAttrs>();
+      if (!attrs.relu || attrs.add) continue;
+      for (const ir::OpId reader : readers[static_cast<std::size_t>(op.outputs[0])]) {
+        EXPECT_EQ(repeated.op(reader).phase, ir::Phase::forward) << op.name;
+      }
+    }
+    const auto backend = kernels::make_onednn_backend();
+    const lower::Executable one = lower::lower(held, *backend), two = lower::lower(repeated, *backend);
+    StepRunner a(*backend, one), b(*backend, two);
+    for (int step = 0; step < 2; ++step) EXPECT_EQ(a.run(), b.run());
+    EXPECT_EQ(a.state(), b.state());
+  }
+}
+
 }  // namespace
 }  // namespace penstock::testing

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "plan/checker.h"
-#include "plan/make_plan.h"
 #include "plan/evictions.h"
+#include "plan/make_plan.h"
 #include "plan/random_step.h"
 #include "plan/reruns.h"
 #include "plan/timed_walk.h"
