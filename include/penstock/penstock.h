@@ -91,9 +91,21 @@ struct Progress {
   double images_per_second = 0;
   double learning_rate = 0;
   double seconds_left = 0;
-  double stall_share = 0;         ///< of the last step: waiting for the tier
-  std::int64_t memory_bytes = 0;  ///< the process's resident memory now
+  double compute_seconds = 0;    ///< of the last step: in kernels, repetitions included
+  double recompute_seconds = 0;  ///< of these, in repetitions
+  double stall_seconds = 0;      ///< of the last step: waiting for the tier
+  double stall_share = 0;        ///< the same as a share of the step
+  std::int64_t swapped_out_bytes = 0, swapped_in_bytes = 0;  ///< of the last step
+  std::int64_t pool_peak_bytes = 0;                          ///< of the last step
+  std::int64_t memory_bytes = 0;                             ///< the process's resident memory now
   std::int64_t budget_bytes = 0;
+};
+
+/// A part of a run that is over: build, plan, fill, train, evaluate.
+struct RunPhase {
+  std::string name;
+  double seconds = 0;
+  std::string detail;  ///< its numbers, in one line
 };
 
 struct Options {
@@ -129,7 +141,12 @@ struct Options {
   std::string window;              ///< bytes looked ahead by `window`; empty: 1.5 times the pool
   std::int64_t lms_threshold = 0, lms_ahead = 0, lms_groupby = 0;  ///< 0: tuned
 
+  std::string trace_file;   ///< the first steps as a trace for Perfetto and chrome://tracing
+  std::string report_file;  ///< a page about the run, in HTML
+  std::string command;      ///< what the report says the run was started by
+
   std::function<void(const Progress&)> on_step;
+  std::function<void(const RunPhase&)> on_phase;
   std::function<void(const std::string&)>
       on_note;  ///< one line worth telling: what memory was taken, a warning
 };

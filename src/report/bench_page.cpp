@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -14,7 +15,15 @@
 namespace penstock::report {
 namespace {
 
-constexpr int kColours = 8;
+constexpr std::size_t kColours = 8;
+
+/// The first colour is that of `auto`, whatever else there is.
+std::string colour_of(const std::vector<std::string>& policies, std::size_t i) {
+  if (policies[i] == "auto") return "c0";
+  const auto ours =
+      static_cast<std::size_t>(std::find(policies.begin(), policies.end(), "auto") - policies.begin());
+  return fmt::format("c{}", 1 + (i < ours ? i : i - 1) % (kColours - 1));
+}
 
 double percent_of(const BenchReport& bench, const BenchPoint& point) {
   return bench.in_memory_images_per_second > 0
@@ -32,13 +41,15 @@ std::vector<std::string> policies_of(const BenchReport& bench) {
 }
 
 std::string figure(const BenchReport& bench, const std::vector<std::string>& policies) {
-  double most_bytes = static_cast<double>(bench.in_memory_bytes), most_percent = 100;
+  double most_bytes = static_cast<double>(bench.in_memory_bytes), most_percent = 100, least_percent = 100;
   for (const BenchPoint& point : bench.points) {
+    if (point.images_per_second > 0) least_percent = std::min(least_percent, percent_of(bench, point));
     most_bytes = std::max(most_bytes, static_cast<double>(point.budget_bytes));
     most_percent = std::max(most_percent, percent_of(bench, point));
   }
   Plot plot(bytes_axis(most_bytes * 1.05, 7),
-            plain_axis(0, most_percent * 1.1, 6, [](double value) { return fmt::format("{:g} %", value); }),
+            plain_axis(std::max(0.0, std::floor(least_percent / 10 - 1) * 10), most_percent * 1.05, 6,
+                       [](double value) { return fmt::format("{:g} %", value); }),
             320);
   plot.level(100, "budget", "in memory");
   std::string legend;
@@ -49,7 +60,7 @@ std::string figure(const BenchReport& bench, const std::vector<std::string>& pol
         points.push_back({static_cast<double>(point.budget_bytes), percent_of(bench, point)});
     }
     std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; });
-    const std::string css = fmt::format("c{}", i % kColours);
+    const std::string css = colour_of(policies, i) + (policies[i] == "auto" ? " strong" : "");
     if (!points.empty()) {
       plot.line(points, css);
       plot.dots(points, css);
@@ -67,7 +78,9 @@ std::string table(const BenchReport& bench, const std::vector<std::string>& poli
     budgets.insert(point.budget_bytes);
     found[{point.policy, point.budget_bytes}] = &point;
   }
-  std::string text = "<table><caption>images/s, and % of in memory</caption><thead><tr><th>budget</th>";
+  std::string text =
+      R"(<table class="grid"><caption>% of the speed in memory<span class="wide"> (images/s)</span></caption>)"
+      "<thead><tr><th>budget</th>";
   for (const std::string& policy : policies) text += fmt::format("<th>{}</th>", escape(policy));
   text += "</tr></thead><tbody>\n";
   for (const std::int64_t budget : budgets) {
@@ -77,10 +90,10 @@ std::string table(const BenchReport& bench, const std::vector<std::string>& poli
       if (point == found.end()) {
         text += "<td></td>";
       } else if (point->second->images_per_second <= 0) {
-        text += "<td>cannot run</td>";
+        text += R"(<td><span class="wide">cannot run</span><span class="narrow">-</span></td>)";
       } else {
-        text += fmt::format("<td>{} ({:.0f} %)</td>", rate_text(point->second->images_per_second),
-                            percent_of(bench, *point->second));
+        text += fmt::format(R"(<td>{:.0f}<span class="wide"> % ({})</span></td>)",
+                            percent_of(bench, *point->second), rate_text(point->second->images_per_second));
       }
     }
     text += "</tr>\n";

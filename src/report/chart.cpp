@@ -16,7 +16,7 @@ double round_step(double range, int count) {
   const double rough = range / std::max(1, count);
   const double power = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {
-    if (rough <= factor * power) return factor * power;
+    if (rough <= 1.25 * factor * power) return factor * power;
   }
   return 10 * power;
 }
@@ -43,7 +43,7 @@ Axis bytes_axis(double high, int count) {
   const double unit = std::pow(1024, std::floor(std::log(axis.high) / std::log(1024)));
   double step = round_step(axis.high / unit, count) * unit;
   // Halves and quarters of a unit read better than tenths of it.
-  if (step < unit && unit > 1) step = std::exp2(std::ceil(std::log2(axis.high / count)));
+  if (step < unit && unit > 1) step = std::exp2(std::round(std::log2(axis.high / count)));
   add_ticks(axis, step, [](double value) {
     const auto bytes = static_cast<std::int64_t>(value);
     return bytes == 0 ? std::string("0") : format_bytes(bytes);

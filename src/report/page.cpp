@@ -34,7 +34,7 @@ p { margin: 6px 0; overflow-wrap: anywhere; }
 .lane { margin-top: 6px; height: 26px; background: var(--card); }
 .lane .name { position: absolute; right: 100%; width: 74px; padding-right: 8px; text-align: right; line-height: 26px; font-size: 13px; color: var(--soft); }
 .y { position: absolute; right: 100%; width: 74px; padding-right: 8px; text-align: right; transform: translateY(-50%); font-size: 12px; line-height: 1; color: var(--soft); white-space: nowrap; }
-.level { position: absolute; right: 0; padding: 0 4px; transform: translateY(-100%); font-size: 12px; line-height: 1.4; font-weight: 600; background: var(--paper); border-radius: 3px; }
+.level { position: absolute; right: 0; padding: 0 4px; transform: translateY(-100%); margin-top: -3px; font-size: 12px; line-height: 1.3; font-weight: 600; background: var(--paper); border-radius: 3px; }
 .x-axis { height: 20px; border-top: 1px solid var(--soft); }
 .x { position: absolute; top: 3px; transform: translateX(-50%); font-size: 12px; line-height: 1.3; color: var(--soft); white-space: nowrap; }
 .legend { margin: 8px 0 0 74px; font-size: 13px; color: var(--soft); display: flex; flex-wrap: wrap; gap: 2px 16px; }
@@ -58,7 +58,11 @@ caption { text-align: left; padding-bottom: 6px; }
 th, td { text-align: right; padding: 4px 8px; border-bottom: 1px solid var(--rule); vertical-align: middle; }
 th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
 thead th { color: var(--soft); font-weight: 600; font-size: 13px; }
-td.left { text-align: left; overflow-wrap: anywhere; }
+table.figures td:last-child { overflow-wrap: anywhere; }
+table.figures td:first-child, table.grid td:first-child, table.grid th:first-child { overflow-wrap: normal; white-space: nowrap; }
+table.grid th { overflow-wrap: anywhere; }
+.narrow { display: none; }
+.line.strong { stroke-width: 3.5; }
 td.bar { width: 42%; min-width: 90px; }
 .bar div { display: flex; height: 14px; }
 .bar span { background: currentColor; height: 14px; }
@@ -69,7 +73,8 @@ pre { background: var(--card); padding: 10px 12px; border-radius: 4px; white-spa
 footer { margin-top: 40px; color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
 @media (max-width: 560px) { main { padding: 16px 12px 32px; } h1 { font-size: 20px; }
   .plot, .lane, .x-axis, .x-title { margin-left: 62px; } .y, .lane .name { width: 62px; padding-right: 6px; }
-  .legend { margin-left: 0; } .odd, .wide { display: none; } th, td { padding: 4px 4px; } table { font-size: 13px; } }
+  .legend { margin-left: 0; } .odd, .wide { display: none; } .narrow { display: inline; }
+  table.grid { font-size: 12px; } table.grid thead th { font-size: 11px; line-height: 1.2; } th, td { padding: 4px 4px; } table { font-size: 13px; } }
 @media print { :root { color-scheme: light; } body { font-size: 11pt; background: #fff; } main { max-width: none; padding: 0; }
   section { break-inside: avoid; } section.long { break-inside: auto; } tr { break-inside: avoid; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }

@@ -174,7 +174,7 @@ std::string process_bar(const RunReport& run) {
 
 std::string figures_table(const RunReport& run) {
   std::string text =
-      "<table><caption>Names as in the output of "
+      "<table class=\"figures\"><caption>Names as in the output of "
       "--json.</caption><thead><tr><th>figure</th><th>value</th></tr></thead><tbody>\n";
   const auto add = [&](const char* key, const std::string& value) {
     text += fmt::format(R"(<tr><td><code>{}</code></td><td>{}</td></tr>)", key, escape(value)) + "\n";

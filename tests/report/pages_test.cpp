@@ -114,7 +114,7 @@ TEST(Pages, APointThatCannotRunIsListedAndNotDrawn) {
   EXPECT_NE(text.find("<li>keep within 512 MiB: -p</li>"), std::string::npos);
   EXPECT_NE(text.find("cannot run"), std::string::npos);
   // Three points of each of the two policies that ran.
-  const std::regex dots("class=\"dot c[0-9]\" d=\"([^\"]*)\"");
+  const std::regex dots("class=\"dot c[0-9][a-z ]*\" d=\"([^\"]*)\"");
   int points = 0;
   for (std::sregex_iterator it(text.begin(), text.end(), dots), end; it != end; ++it) {
     const std::string path = (*it)[1];
