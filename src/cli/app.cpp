@@ -33,6 +33,27 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+/// As it would be typed: with quotes where the shell needs them.
+std::string command_line(int argc, char** argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) {
+    const std::string argument = i == 0 ? "penstock" : argv[i];
+    const bool plain =
+        !argument.empty() &&
+        argument.find_first_not_of(
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@") == std::string::npos;
+    if (i > 0) line += ' ';
+    if (plain) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -42,7 +63,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   // Said twice, the last counts: an option can be added to a command line that has it already.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  add_train_command(app);
+  add_train_command(app, command_line(argc, argv));
   add_eval_command(app);
   add_models_command(app);
   add_show_command(app);

@@ -13,7 +13,8 @@ namespace {
 
 void run_eval(RunOptions& run) {
   if (!run.json_file.empty()) check_writable(run.json_file, "--json");
-  ProgressView view(run.quiet);
+  ProgressView view(detail_of(run));
+  run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
   run.options.on_note = [&view](const std::string& line) { view.note(line); };
   const Result result = evaluate(run.network, run.options);
   if (!run.json_file.empty()) write_file(run.json_file, result_json(result));

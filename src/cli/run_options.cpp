@@ -50,7 +50,13 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->check(CLI::PositiveNumber);
 
   command.add_option("--json", run.json_file, "write the result to this file")->type_name("FILE");
-  command.add_flag("--quiet", run.quiet, "print nothing but errors");
+  auto* quiet = command.add_flag("--quiet", run.quiet, "print nothing but errors");
+  command.add_flag("--verbose", run.verbose, "a line for each part of the run and each step")
+      ->excludes(quiet);
+}
+
+Detail detail_of(const RunOptions& run) {
+  return run.quiet ? Detail::quiet : run.verbose ? Detail::verbose : Detail::normal;
 }
 
 std::string result_json(const Result& result) {

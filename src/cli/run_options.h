@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/progress.h"
 #include "penstock/penstock.h"
 
 namespace penstock::cli {
@@ -13,7 +14,10 @@ struct RunOptions {
   Options options;
   std::string json_file;
   bool quiet = false;
+  bool verbose = false;
 };
+
+Detail detail_of(const RunOptions& run);
 
 /// Model, data, sizes, memory: what both commands take.
 void add_common_options(CLI::App& command, RunOptions& run);

@@ -33,12 +33,18 @@ void print_summary(const RunOptions& run, const Result& result) {
   if (result.skipped_images > 0)
     fmt::print("{} images did not decode and were skipped\n", result.skipped_images);
   if (!run.options.save_file.empty()) fmt::print("weights written to {}\n", run.options.save_file);
+  if (!run.options.trace_file.empty()) {
+    fmt::print("trace written to {}: open it at ui.perfetto.dev or chrome://tracing\n",
+               run.options.trace_file);
+  }
+  if (!run.options.report_file.empty()) fmt::print("report written to {}\n", run.options.report_file);
 }
 
 void run_train(RunOptions& run) {
   if (!run.json_file.empty()) check_writable(run.json_file, "--json");
-  ProgressView view(run.quiet);
+  ProgressView view(detail_of(run));
   run.options.on_step = [&view](const Progress& progress) { view.step(progress); };
+  run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
   run.options.on_note = [&view](const std::string& line) { view.note(line); };
   const Result result = train(run.network, run.options);
   view.finish();
@@ -48,9 +54,10 @@ void run_train(RunOptions& run) {
 
 }  // namespace
 
-void add_train_command(CLI::App& app) {
+void add_train_command(CLI::App& app, const std::string& command_line) {
   auto run = std::make_shared<RunOptions>();
   Options& options = run->options;
+  options.command = command_line;
   CLI::App* command = app.add_subcommand("train", "train a network");
   command->footer(
       "Examples:\n"
@@ -95,6 +102,10 @@ void add_train_command(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   files->add_option("--resume", options.resume_dir, "continue from the checkpoint in this folder")
       ->type_name("DIR");
+  files->add_option("--trace", options.trace_file, "write the first steps as a trace for Perfetto")
+      ->type_name("FILE");
+  files->add_option("--report", options.report_file, "write a page about the run: memory, time, layers, loss")
+      ->type_name("FILE.html");
   command->callback([run] { run_train(*run); });
 }
 

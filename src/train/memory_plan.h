@@ -56,6 +56,9 @@ MemoryPlan plan_memory(const Program& program, const Options& options, std::int6
 bool fits_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
                  const Overhead& overhead);
 
+/// The problem that the plan of the training step solves.
+plan::Problem planned_problem(const Program& program, const MemoryPlan& plan);
+
 /// Another plan of the training step for the pool and the tier that `now` led to, from a newer profile: only
 /// what has space on the tier is swapped. Throws plan::BudgetError where there is none. Only for the virtual
 /// pool.

@@ -22,7 +22,9 @@
 #include "train/network.h"
 #include "train/pace.h"
 #include "train/profile_store.h"
+#include "train/recorder.h"
 #include "train/schedule.h"
+#include "train/slow_watch.h"
 #include "train/state_io.h"
 
 namespace penstock {
@@ -53,7 +55,8 @@ class Run {
       : network_(network),
         options_(options),
         training_(training),
-        evaluating_(!training || options.evaluate) {}
+        evaluating_(!training || options.evaluate),
+        recorder_(options) {}
 
   Result go() {
     begin_ = Clock::now();
@@ -67,12 +70,18 @@ class Run {
     if (training_) train_steps();
     if (evaluating_) evaluate_split();
     finish();
+    record();
     return std::move(result_);
   }
 
  private:
   void note(const std::string& line) const {
     if (options_.on_note) options_.on_note(line);
+  }
+
+  /// Tells that a part of the run is over.
+  void phase(const char* name, double seconds, const std::string& detail) const {
+    if (options_.on_phase) options_.on_phase({name, seconds, detail});
   }
 
   void check_options() {
@@ -182,14 +191,22 @@ class Run {
 
   /// Builds the program and divides the budget between it and the pool.
   void prepare() {
+    const auto begin = Clock::now();
     program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_);
     malloc_trim(0);
+    phase("build", seconds_since(begin),
+          fmt::format("{} ops, {} storages, process {}", program_.state_graph().ops.size(),
+                      program_.state_graph().storages, format_bytes(process_memory().resident_bytes)));
     const std::int64_t available = available_memory_bytes();
     const bool named = !options_.memory.empty();
     const std::int64_t budget =
         named ? parse_memory_budget(options_.memory, available) : default_memory_budget(available);
     MemoryPlan plan = plan_within(budget);
     if (!named) note(fmt::format("memory: {} (what is free, less a margin)", format_bytes(budget)));
+    phase("plan", plan.plan_seconds,
+          fmt::format("policy {}, pool {} and {} beside it, of {}; {} to run again each step", plan.policy,
+                      format_bytes(plan.planned_peak_bytes), format_bytes(plan.overhead_bytes()),
+                      format_bytes(budget), plan.training ? plan.training->summary.recomputed : 0));
     engine_ = std::make_unique<Engine>(program_, options_, std::move(plan));
     state_ = std::make_unique<StateIo>(program_, engine_->executor());
     for (const std::string& line : engine_->notes()) note(line);
@@ -221,9 +238,13 @@ class Run {
     if (!profiles_) profiles_ = std::make_unique<ProfileStore>(program_, options_, result_.threads);
     return [this] {
       if (!profile_) {
+        const auto begin = Clock::now();
         profile_ =
             profiles_->get([this] { note("measuring kernels and tier, once for this network and machine"); });
         result_.profile_source = profiles_->source();
+        phase("profile", seconds_since(begin),
+              fmt::format("{}; tier reads {:.0f} MB/s, writes {:.0f} MB/s", profiles_->source(),
+                          profile_->tier.read_bandwidth / 1e6, profile_->tier.write_bandwidth / 1e6));
       }
       return *profile_;
     };
@@ -290,12 +311,18 @@ class Run {
   }
 
   void fill_state() {
+    const auto begin = Clock::now();
     state_->initialise(seed_);
     if (!options_.init_file.empty()) load_weights(options_.init_file, *state_);
     if (!options_.resume_dir.empty()) read_checkpoint(options_.resume_dir, *state_, training_);
+    std::int64_t bytes = 0;
+    for (const StateEntry& entry : state_->entries()) bytes += entry.size_bytes();
+    phase("fill", seconds_since(begin),
+          fmt::format("{} of state in {} tensors", format_bytes(bytes), state_->entries().size()));
   }
 
   void train_steps() {
+    const auto started = Clock::now();
     Loader loader(*data_.train, sampler(), position_, std::max<std::int64_t>(0, steps_ - first_step_));
     kernels::StepContext context;
     context.seed = seed_;
@@ -304,6 +331,7 @@ class Run {
     run::Trace events;
     engine_->set_trace(&events);
     Pace pace(program_, *engine_);
+    SlowWatch watch(program_, *engine_, result_.threads);
     for (std::int64_t step = first_step_; step < steps_; ++step) {
       const std::int64_t epoch = loader.position().epoch;
       context.step = static_cast<std::uint64_t>(step);
@@ -319,6 +347,8 @@ class Run {
       recomputes.push_back(stats.recompute_seconds);
       computes.push_back(stats.compute_seconds);
       tell(step + 1, epoch, stats);
+      recorder_.after_step(step + 1, events, *engine_->memory_plan().training);
+      if (const auto why = watch.after_step(stats)) note(*why);
       if (step + 1 < steps_) {
         if (const auto line = pace.after_step(stats, events)) note(*line);
       }
@@ -338,6 +368,13 @@ class Run {
       }
     }
     engine_->set_trace(nullptr);
+    if (const std::string why = watch.whole_run(); !why.empty()) {
+      note("on average " + why);
+      recorder_.add_note("On average " + why + ".");
+    }
+    phase("train", seconds_since(started),
+          fmt::format("{} steps, {} images", result_.step_seconds.size(),
+                      static_cast<std::int64_t>(result_.step_seconds.size()) * options_.batch));
     if (const auto seen = pace.seen_profile(); seen && profiles_) profiles_->put(*seen);
     result_.stall_seconds = median(stalls);
     result_.recompute_seconds = median(recomputes);
@@ -363,13 +400,20 @@ class Run {
     progress.images_per_second = static_cast<double>(options_.batch) / typical;
     progress.learning_rate = schedule_.at(done - 1);
     progress.seconds_left = typical * static_cast<double>(steps_ - done);
+    progress.compute_seconds = stats.compute_seconds;
+    progress.recompute_seconds = stats.recompute_seconds;
+    progress.stall_seconds = stats.stall_seconds;
     progress.stall_share = stats.stall_seconds / progress.step_seconds;
+    progress.swapped_out_bytes = stats.swapped_out_bytes;
+    progress.swapped_in_bytes = stats.swapped_in_bytes;
+    progress.pool_peak_bytes = stats.peak_pool_bytes;
     progress.memory_bytes = process_memory().resident_bytes;
     progress.budget_bytes = options_.memory.empty() ? 0 : result_.budget_bytes;
     options_.on_step(progress);
   }
 
   void evaluate_split() {
+    const auto started = Clock::now();
     SamplerOptions options;
     options.samples = data_.test->size();
     options.batch = options_.batch;
@@ -400,6 +444,8 @@ class Run {
     result_.accuracy =
         static_cast<double>(correct) / static_cast<double>(data_.test->size() * labels_per_image);
     if (!training_) result_.images_per_second = static_cast<double>(options_.batch) / median(seconds);
+    phase("evaluate", seconds_since(started),
+          fmt::format("{} images, accuracy {:.2f} %", result_.test_images, 100 * result_.accuracy));
   }
 
   void finish() {
@@ -420,10 +466,20 @@ class Run {
     }
   }
 
+  /// Writes trace and report in the memory that the pool gives back.
+  void record() {
+    if (!recorder_.wanted()) return;
+    const MemoryPlan plan = engine_->memory_plan();
+    state_.reset();
+    engine_.reset();
+    recorder_.write(program_, plan, result_);
+  }
+
   const Network& network_;
   const Options& options_;
   const bool training_;
   const bool evaluating_;
+  Recorder recorder_;
   Clock::time_point begin_;
   OptimizerOptions optimizer_;
   models::ModelOptions model_;
