@@ -60,8 +60,8 @@ std::string escape(std::string_view text) {
 }
 
 std::string seconds_text(double seconds) {
-  if (seconds < 0) return fmt::format("-{}", seconds_text(-seconds));
-  if (seconds == 0) return "0 s";
+  if (seconds < -1e-7) return fmt::format("-{}", seconds_text(-seconds));
+  if (seconds < 1e-7) return "0 s";
   if (seconds < 1e-3) return fmt::format("{:.3g} µs", seconds * 1e6);
   if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
   if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
