@@ -10,6 +10,7 @@ namespace penstock::cli {
 void add_train_command(CLI::App& app, const std::string& command_line);
 void add_eval_command(CLI::App& app);
 void add_models_command(CLI::App& app);
+void add_plan_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 
 }  // namespace penstock::cli

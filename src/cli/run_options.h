@@ -8,7 +8,7 @@
 
 namespace penstock::cli {
 
-/// What `train` and `eval` are told on the command line.
+/// What `train`, `eval` and `plan` are told on the command line.
 struct RunOptions {
   Network network;
   Options options;
@@ -19,8 +19,11 @@ struct RunOptions {
 
 Detail detail_of(const RunOptions& run);
 
-/// Model, data, sizes, memory: what both commands take.
+/// Model, data, sizes, memory: what all of them take.
 void add_common_options(CLI::App& command, RunOptions& run);
+
+/// The update rule, which the step contains: what `train` and `plan` take.
+void add_optimizer_options(CLI::App& command, Options& options);
 
 /// The result as JSON text; the keys are a contract with other programs.
 std::string result_json(const Result& result);

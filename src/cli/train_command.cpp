@@ -76,20 +76,7 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
       ->type_name("on|off");
   command->add_flag("--evaluate", options.evaluate, "measure the accuracy on the test split at the end");
 
-  auto* rule = command->add_option_group("Optimizer");
-  rule->add_option("--optimizer", options.optimizer, "sgd | adam | adamw")->capture_default_str();
-  rule->add_option("--lr", options.learning_rate, "learning rate (sgd 0.1, adam and adamw 0.001)")
-      ->check(CLI::PositiveNumber);
-  rule->add_option("--momentum", options.momentum, "of sgd")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
-  rule->add_flag("--nesterov", options.nesterov, "Nesterov's momentum");
-  rule->add_option("--weight-decay", options.weight_decay, "decay of the weights")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  rule->add_option("--schedule", options.schedule,
-                   "constant | step:EVERY[,FACTOR] | cosine; ,warmup:N may follow")
-      ->capture_default_str();
+  add_optimizer_options(*command, options);
 
   auto* files = command->add_option_group("Files");
   files->add_option("--save", options.save_file, "write the weights to this safetensors file")
@@ -102,6 +89,8 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
       ->check(CLI::PositiveNumber);
   files->add_option("--resume", options.resume_dir, "continue from the checkpoint in this folder")
       ->type_name("DIR");
+  files->add_option("--plan", options.plan_file, "train by this plan of `penstock plan --out`")
+      ->type_name("FILE");
   files->add_option("--trace", options.trace_file, "write the first steps as a trace for Perfetto")
       ->type_name("FILE");
   files->add_option("--report", options.report_file, "write a page about the run: memory, time, layers, loss")

@@ -223,6 +223,12 @@ MemoryPlan plan_memory(const Program& program, const Options& options, std::int6
   return plan_with(program, options, budget_bytes, overhead, profile, false);
 }
 
+std::int64_t in_memory_bytes(const Program& program, const Options& options, const Overhead& overhead) {
+  MemoryPlan plan;
+  plan.overhead = overhead;
+  return Planner(program, options, plan).keep_capacity() + plan.overhead_bytes();
+}
+
 bool fits_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
                  const Overhead& overhead) {
   try {
@@ -236,6 +242,14 @@ bool fits_memory(const Program& program, const Options& options, std::int64_t bu
 plan::Problem planned_problem(const Program& program, const MemoryPlan& plan) {
   return step_problem(*program.training, plan.map, plan.packed, plan.rule_bytes, plan.capacity_bytes,
                       std::nullopt);
+}
+
+plan::Plan plan_evaluation(const Program& program, const MemoryPlan& plan, const plan::Boundary& boundary) {
+  plan::PlanOptions options;
+  options.policy = plan::PolicyKind::window;
+  return plan::make_plan(step_problem(*program.evaluation, plan.map, plan.packed, plan.rule_bytes,
+                                      plan.capacity_bytes, boundary),
+                         options);
 }
 
 plan::Problem problem_again(const Program& program, const MemoryPlan& now) {

@@ -100,7 +100,8 @@ void Recorder::write(const Program& program, const MemoryPlan& plan, const Resul
   run.layers = report::layer_uses(problem, *plan.training);
   if (plan.profile) {
     run.profile_measured = plan.profile->measured;
-    run.predicted_stall_seconds = plan::simulate(problem, *plan.training, *plan.profile).stall_seconds;
+    run.predicted_stall_seconds =
+        std::max(0.0, plan::simulate(problem, *plan.training, *plan.profile).stall_seconds);
   }
   write_file(options_.report_file, report::run_page(run));
 }

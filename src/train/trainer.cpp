@@ -16,11 +16,13 @@
 #include "memory/process.h"
 #include "penstock/penstock.h"
 #include "plan/budget_error.h"
+#include "report/explain.h"
 #include "tier/swap_dir.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/network.h"
 #include "train/pace.h"
+#include "train/planned.h"
 #include "train/profile_store.h"
 #include "train/recorder.h"
 #include "train/schedule.h"
@@ -48,14 +50,23 @@ double median(std::vector<double> values) {
 /// divided: thread stacks, heap growth, page tables, the kernel's side of the I/O.
 constexpr std::int64_t kMarginBytes = 20 * kMiB;
 
-/// One run of `train` or `evaluate`, from the options to the result.
+/// The process's own share differs a little from run to run; a budget that is advised has so much more.
+constexpr std::int64_t kUnsteadyBytes = 6 * kMiB;
+
+/// Where the search for the largest batch ends.
+constexpr std::int64_t kLargestBatch = 1 << 20;
+
+enum class Purpose { train, evaluate, plan };
+
+/// One run of `train`, `evaluate` or `plan`, from the options to the result.
 class Run {
  public:
-  Run(const Network& network, const Options& options, bool training)
+  Run(const Network& network, const Options& options, Purpose purpose)
       : network_(network),
         options_(options),
-        training_(training),
-        evaluating_(!training || options.evaluate),
+        planning_(purpose == Purpose::plan),
+        training_(purpose != Purpose::evaluate),
+        evaluating_(purpose == Purpose::evaluate || options.evaluate),
         recorder_(options) {}
 
   Result go() {
@@ -74,6 +85,35 @@ class Run {
     return std::move(result_);
   }
 
+  PlanResult plan(const PlanRequest& request) {
+    if (!request.out_file.empty()) check_writable(request.out_file, "--out");
+    if (!request.out_file.empty() && options_.memory.empty())
+      throw UserError("--out needs --memory: a plan is for one budget");
+    if (request.largest_batch && options_.memory.empty())
+      throw UserError("--max-batch needs --memory: the budget that the batch is to fit");
+    check_options();
+    set_threads();
+    open();
+    build();
+    PlanResult result;
+    result.model = network_.name;
+    result.batch = options_.batch;
+    result.threads = result_.threads;
+    profile_ = found_profile();
+    result.profile_source = result_.profile_source;
+    malloc_trim(0);
+    const Overhead beside = overhead(options_.batch);
+    // Other budgets are looked at with what this process had before it looked at the first.
+    program_bytes_ = beside.at("program");
+    result.in_memory_step_seconds = keep_seconds(program_, options_, beside, *profile_);
+    result.in_memory_bytes = in_memory_bytes(program_, options_, beside);
+    result.smallest_bytes = smallest_budget(beside);
+    for (const std::int64_t budget : budgets(result)) plan_budget(budget, request, result);
+    program_bytes_ = 0;
+    if (request.largest_batch) result.largest_batch = largest_batch_from(named_budget());
+    return result;
+  }
+
  private:
   void note(const std::string& line) const {
     if (options_.on_note) options_.on_note(line);
@@ -86,7 +126,7 @@ class Run {
 
   void check_options() {
     if (options_.batch < 1) throw UserError(fmt::format("--batch {}: it must be at least 1", options_.batch));
-    if (training_ && (options_.steps < 1) == (options_.epochs < 1)) {
+    if (training_ && !planning_ && (options_.steps < 1) == (options_.epochs < 1)) {
       throw UserError("say how long to train: --steps N or --epochs N, one of them");
     }
     optimizer_.kind = parse_optimizer(options_.optimizer);
@@ -189,19 +229,27 @@ class Run {
     }
   }
 
-  /// Builds the program and divides the budget between it and the pool.
-  void prepare() {
+  void build() {
     const auto begin = Clock::now();
     program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_);
     malloc_trim(0);
     phase("build", seconds_since(begin),
           fmt::format("{} ops, {} storages, process {}", program_.state_graph().ops.size(),
                       program_.state_graph().storages, format_bytes(process_memory().resident_bytes)));
-    const std::int64_t available = available_memory_bytes();
-    const bool named = !options_.memory.empty();
-    const std::int64_t budget =
-        named ? parse_memory_budget(options_.memory, available) : default_memory_budget(available);
-    MemoryPlan plan = plan_within(budget);
+  }
+
+  std::int64_t named_budget() const { return parse_memory_budget(options_.memory, available_memory_bytes()); }
+
+  /// Builds the program and divides the budget between it and the pool.
+  void prepare() {
+    build();
+    const bool from_file = training_ && !options_.plan_file.empty();
+    const bool named = !options_.memory.empty() || from_file;
+    std::int64_t budget = !options_.memory.empty() ? named_budget()
+                          : from_file              ? 0
+                                                   : default_memory_budget(available_memory_bytes());
+    MemoryPlan plan = from_file ? plan_from_file(budget) : plan_within(budget);
+    budget = plan.budget_bytes;
     if (!named) note(fmt::format("memory: {} (what is free, less a margin)", format_bytes(budget)));
     phase("plan", plan.plan_seconds,
           fmt::format("policy {}, pool {} and {} beside it, of {}; {} to run again each step", plan.policy,
@@ -213,23 +261,88 @@ class Run {
     describe();
   }
 
+  MemoryPlan plan_from_file(std::int64_t budget) const {
+    return memory_plan_from_json(program_, options_, budget, overhead(options_.batch),
+                                 read_file(options_.plan_file), options_.plan_file);
+  }
+
   MemoryPlan plan_within(std::int64_t budget) {
     try {
-      // Planning itself leaves some memory behind, so what the process really has is looked at once more
-      // afterwards.
-      MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch), profile_source());
-      malloc_trim(0);
-      Overhead after = overhead(options_.batch);
-      if (plan.profile) after["planner"] = plan.planner_bytes;  // to plan again with, between two steps
-      if (after.at("program") > plan.overhead.at("program") || after.contains("planner")) {
-        earlier_peak_bytes_ = plan.earlier_peak_bytes;
-        plan = plan_memory(program_, options_, budget, after, profile_source());
-      }
-      earlier_peak_bytes_ = std::max(earlier_peak_bytes_, plan.earlier_peak_bytes);
-      return plan;
+      return plan_twice(budget);
     } catch (const plan::BudgetError& error) {
       refuse(error, budget);
     }
+  }
+
+  /// Throws BudgetError.
+  MemoryPlan plan_twice(std::int64_t budget) {
+    // Planning itself leaves some memory behind, so what the process really has is looked at once more
+    // afterwards.
+    MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch), profile_source());
+    malloc_trim(0);
+    Overhead after = overhead(options_.batch);
+    if (plan.profile) after["planner"] = plan.planner_bytes;  // to plan again with, between two steps
+    if (after.at("program") > plan.overhead.at("program") || after.contains("planner")) {
+      earlier_peak_bytes_ = plan.earlier_peak_bytes;
+      plan = plan_memory(program_, options_, budget, after, profile_source());
+    }
+    earlier_peak_bytes_ = std::max(earlier_peak_bytes_, plan.earlier_peak_bytes);
+    return plan;
+  }
+
+  /// For `plan`: what is there already, unless the user wants it measured; else an estimate.
+  plan::Profile found_profile() {
+    ProfileStore store(program_, options_, result_.threads);
+    plan::Profile profile;
+    if (options_.profile == "fresh") {
+      profile = store.get();
+      result_.profile_source = store.source();
+    } else if (store.find(profile)) {
+      result_.profile_source = options_.profile;
+    } else {
+      profile = estimated_profile(program_, options_);
+      result_.profile_source = "estimate";
+    }
+    return profile;
+  }
+
+  std::int64_t smallest_budget(const Overhead& beside) const {
+    try {
+      return plan_memory(program_, options_, 0, beside).budget_bytes;
+    } catch (const plan::BudgetError& error) {
+      return advised_mib(error) * kMiB;
+    }
+  }
+
+  /// The named one, or some from the smallest to what all in memory takes.
+  std::vector<std::int64_t> budgets(const PlanResult& result) const {
+    if (!options_.memory.empty()) return {named_budget()};
+    const std::int64_t most = round_up(result.in_memory_bytes + kUnsteadyBytes, kMiB);
+    std::vector<std::int64_t> all;
+    for (const double share : {0.0, 0.1, 0.25, 0.5, 0.75}) {
+      const auto more = static_cast<std::int64_t>(static_cast<double>(most - result.smallest_bytes) * share);
+      const std::int64_t budget = round_up(result.smallest_bytes + more, kMiB);
+      if (budget < most && (all.empty() || budget > all.back())) all.push_back(budget);
+    }
+    all.push_back(most);
+    return all;
+  }
+
+  void plan_budget(std::int64_t budget, const PlanRequest& request, PlanResult& result) {
+    PlannedBudget row;
+    row.budget_bytes = budget;
+    try {
+      const MemoryPlan plan = plan_twice(budget);
+      row = describe_plan(program_, plan, *profile_, result.in_memory_step_seconds, options_.batch);
+      if (!request.explain.empty() && !options_.memory.empty())
+        result.explanation =
+            report::explain(planned_problem(program_, plan), *plan.training, *profile_, request.explain);
+      if (!request.out_file.empty())
+        write_file(request.out_file, memory_plan_to_json(program_, plan, network_.name, options_.batch));
+    } catch (const plan::BudgetError&) {
+      row.feasible = false;
+    }
+    result.budgets.push_back(row);
   }
 
   /// The program's profile, got once.
@@ -250,10 +363,13 @@ class Run {
     };
   }
 
+  static std::int64_t advised_mib(const plan::BudgetError& error) {
+    return (error.needed_bytes() + kUnsteadyBytes) / kMiB + 1;
+  }
+
   /// Says what would work instead: a larger budget, or the largest batch that this one can train.
   [[noreturn]] void refuse(const plan::BudgetError& error, std::int64_t budget) {
-    // The process's own share differs a little from run to run; what is named here must work.
-    const std::int64_t smallest = (error.needed_bytes() + 6 * kMiB) / kMiB + 1;
+    const std::int64_t smallest = advised_mib(error);
     const std::int64_t batch = largest_batch(budget);
     throw UserError(fmt::format(
         "{} batch {} cannot {} within {}: policy {} needs at least {}; name --memory {}MiB or more, or {}",
@@ -262,29 +378,41 @@ class Run {
         batch > 0 ? fmt::format("--batch {} or less", batch) : "a smaller network: not even --batch 1 fits"));
   }
 
-  /// The largest batch below the one asked for that fits the budget; 0 if none does.
-  std::int64_t largest_batch(std::int64_t budget) {
-    const auto fits = [&](std::int64_t batch) {
-      program_ = {};
-      models::ModelOptions model = model_;
-      model.batch = batch;
-      try {
-        program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_);
-        return fits_memory(program_, options_, budget, overhead(batch));
-      } catch (const UserError&) {
-        return false;
-      }
-    };
-    std::int64_t low = 0;
-    for (std::int64_t high = options_.batch; high - low > 1;) {
+  /// Leaves no program behind that can be used.
+  bool batch_fits(std::int64_t batch, std::int64_t budget) {
+    program_ = {};
+    models::ModelOptions model = model_;
+    model.batch = batch;
+    try {
+      program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_);
+      return fits_memory(program_, options_, budget, overhead(batch));
+    } catch (const UserError&) {
+      return false;
+    }
+  }
+
+  /// The largest batch from `low`, which fits, up to below `high`, which does not.
+  std::int64_t largest_batch_between(std::int64_t low, std::int64_t high, std::int64_t budget) {
+    while (high - low > 1) {
       const std::int64_t middle = low + (high - low) / 2;
-      (fits(middle) ? low : high) = middle;
+      (batch_fits(middle, budget) ? low : high) = middle;
     }
     return low;
   }
 
+  /// The largest batch below the one asked for that fits the budget; 0 if none does.
+  std::int64_t largest_batch(std::int64_t budget) { return largest_batch_between(0, options_.batch, budget); }
+
+  /// The largest that fits, also above the one asked for.
+  std::int64_t largest_batch_from(std::int64_t budget) {
+    std::int64_t low = options_.batch;
+    if (!batch_fits(low, budget)) return largest_batch(budget);
+    while (low < kLargestBatch && batch_fits(2 * low, budget)) low *= 2;
+    return largest_batch_between(low, 2 * low, budget);
+  }
+
   Overhead overhead(std::int64_t batch) const {
-    return {{"program", process_memory().resident_bytes},
+    return {{"program", program_bytes_ > 0 ? program_bytes_ : process_memory().resident_bytes},
             {"loader", Loader::memory_bytes(*data_.train, batch)},
             {"conversion", StateIo::conversion_bytes(program_.state_graph())},
             {"margin", kMarginBytes}};
@@ -408,7 +536,7 @@ class Run {
     progress.swapped_in_bytes = stats.swapped_in_bytes;
     progress.pool_peak_bytes = stats.peak_pool_bytes;
     progress.memory_bytes = process_memory().resident_bytes;
-    progress.budget_bytes = options_.memory.empty() ? 0 : result_.budget_bytes;
+    progress.budget_bytes = options_.memory.empty() && options_.plan_file.empty() ? 0 : result_.budget_bytes;
     options_.on_step(progress);
   }
 
@@ -477,6 +605,7 @@ class Run {
 
   const Network& network_;
   const Options& options_;
+  const bool planning_;
   const bool training_;
   const bool evaluating_;
   Recorder recorder_;
@@ -493,6 +622,7 @@ class Run {
   std::unique_ptr<ProfileStore> profiles_;
   std::optional<plan::Profile> profile_;
   std::int64_t earlier_peak_bytes_ = 0;
+  std::int64_t program_bytes_ = 0;  ///< what the process takes; 0: to be looked up
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<StateIo> state_;
   Result result_;
@@ -502,11 +632,15 @@ class Run {
 }  // namespace training
 
 Result train(const Network& network, const Options& options) {
-  return training::Run(network, options, true).go();
+  return training::Run(network, options, training::Purpose::train).go();
 }
 
 Result evaluate(const Network& network, const Options& options) {
-  return training::Run(network, options, false).go();
+  return training::Run(network, options, training::Purpose::evaluate).go();
+}
+
+PlanResult plan_training(const Network& network, const Options& options, const PlanRequest& request) {
+  return training::Run(network, options, training::Purpose::plan).plan(request);
 }
 
 const char* version() {

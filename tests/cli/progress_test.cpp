@@ -30,7 +30,7 @@ Progress sample() {
 
 TEST(Progress, OneLineSaysAll) {
   EXPECT_EQ(progress_text(sample()),
-            "step 12/100  loss 2.3012  6.1 images/s  1000 MiB of 1.00 GiB  stall 3 %  in 310 MB/s  out 290 "
+            "step 12/100  loss 2.3012  6.1 images/s  0.98 GiB of 1.00 GiB  stall 3 %  in 310 MB/s  out 290 "
             "MB/s  1:20 left");
 }
 
@@ -42,8 +42,8 @@ TEST(Progress, NeverIsWiderThanTheTerminal) {
   }
   EXPECT_EQ(progress_text(sample(), 200), progress_text(sample()));
   // What matters most stays longest.
-  EXPECT_EQ(progress_text(sample(), 79),
-            "step 12/100  loss 2.3012  6.1 images/s  1000 MiB of 1.00 GiB  stall 3 %  1:20 left");
+  EXPECT_EQ(progress_text(sample(), 83),
+            "step 12/100  loss 2.3012  6.1 images/s  0.98 GiB of 1.00 GiB  stall 3 %  1:20 left");
   EXPECT_EQ(progress_text(sample(), 40), "step 12/100  loss 2.3012  1:20 left");
 }
 
