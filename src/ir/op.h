@@ -157,14 +157,17 @@ struct TransposeAttrs {
   std::vector<std::int64_t> order;
   bool operator==(const TransposeAttrs&) const = default;
 };
+/// `begin`: the update is of dp's elements only, which lie in p from there on; m and v have dp's shape.
 struct SgdAttrs {
   float momentum = 0, weight_decay = 0;
   bool nesterov = false;
+  std::int64_t begin = 0;
   bool operator==(const SgdAttrs&) const = default;
 };
 struct AdamAttrs {
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, weight_decay = 0;
   bool decoupled = false;  ///< AdamW
+  std::int64_t begin = 0;
   bool operator==(const AdamAttrs&) const = default;
 };
 

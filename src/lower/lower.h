@@ -18,6 +18,11 @@ ir::Graph fuse(const ir::Graph& forward);
 /// saves a sixth of the activations of a residual network, under every budget alike.
 ir::Graph repeat_norms(ir::Graph graph);
 
+/// Whole step -> whole step: the gradient of a linear layer's weight of more than two slices is made, and the
+/// weight updated, in slices of rows, so that gradient and optimizer state are never whole in memory. The
+/// slices depend on the weight's size alone, not on the budget.
+ir::Graph slice_updates(ir::Graph graph, std::int64_t slice_bytes = std::int64_t{32} << 20);
+
 /// A step that can be run: the graph with layouts, reorders and shared storages, and a kernel for each op.
 struct Executable {
   ir::Graph graph;
