@@ -25,12 +25,15 @@ constexpr double kFloorPrice = 0.02;
 /// proportion to its ops, so the whole does as well.
 constexpr int kPlannedOps = 180000;
 constexpr int kFewestPlans = 48;
+/// So many plans at most before what was found is polished.
+constexpr int kSearchPlans = 400;
 
 /// A gap from forward to backward whose value can be made anew.
 struct Droppable {
   ir::StorageId storage = ir::kNone;
   std::size_t access = 0;
   double seconds = 0;        ///< to make it anew
+  double least_seconds = 0;  ///< even if all that it takes is made anew as well
   double write_seconds = 0;  ///< to swap it instead
   double read_seconds = 0;
   ir::OpId from = ir::kNone, to = ir::kNone;  ///< its two uses
@@ -40,6 +43,15 @@ struct Droppable {
 struct Trial {
   SwapSet dropped;
   TransferPrices prices;
+  double seconds = kNever;
+};
+
+/// What was planned with: the step with its reruns, what is swapped in it.
+struct Made {
+  SwapSet dropped;
+  Problem longer;
+  SwapSet swaps;
+  WriteStart write_start = WriteStart::at_gap;
   double seconds = kNever;
 };
 
@@ -54,6 +66,8 @@ class Search {
   }
 
   Plan search() {
+    const int all_plans = plans_left_;
+    plans_left_ = std::min(all_plans, kSearchPlans);
     try_policy([&] { return plan_window(problem_); });
     try_policy([&] { return plan_lms(problem_); });
     try_policy([&] { return plan_superneurons(problem_); });
@@ -68,6 +82,9 @@ class Search {
         const Trial segmented = drop_between_checkpoints(trial);
         climb(joint.seconds < segmented.seconds ? joint : segmented);
       }
+      plans_left_ += std::max(all_plans / 8, all_plans - kSearchPlans);
+      if (recompute_) drop_all_sets(plans_left_ / 2);
+      if (made_) polish(*made_);
     }
     if (!best_) throw BudgetError("auto", smallest_bytes(problem_), problem_.budget_bytes);
     best_->policy = "auto";
@@ -111,13 +128,71 @@ class Search {
     trial.seconds = kNever;
     const Problem longer = with_reruns(problem_, recomputer_.reruns(trial.dropped));
     const SwapSet swaps = choose_evictions(longer, profile_, trial.prices, nullptr).swapped;
-    TimedWalk open(longer, profile_, swaps);
-    if (!open.walk()) return;
-    TimedWalk closed(longer, profile_, swaps, open.end());
-    if (!closed.walk()) return;
-    const Simulation simulation = consider(closed.finish("auto"));
-    trial.seconds = simulation.step_seconds;
-    update_prices(simulation, trial.prices);
+    const std::optional<Simulation> simulation = plan_swaps(longer, swaps, WriteStart::at_gap);
+    if (!simulation) return;
+    trial.seconds = simulation->step_seconds;
+    if (!made_ || trial.seconds < made_->seconds) {
+      made_ = {trial.dropped, longer, swaps, WriteStart::at_gap, trial.seconds};
+    }
+    update_prices(*simulation, trial.prices);
+  }
+
+  /// Nothing if it does not fit.
+  std::optional<Simulation> plan_swaps(const Problem& longer, const SwapSet& swaps, WriteStart write_start) {
+    TimedWalk open(longer, profile_, swaps, {}, write_start);
+    if (!open.walk()) return std::nullopt;
+    TimedWalk closed(longer, profile_, swaps, open.end(), write_start);
+    if (!closed.walk()) return std::nullopt;
+    return consider(closed.finish("auto"));
+  }
+
+  /// Takes the change if it makes the step shorter.
+  bool try_change(Made& made, const SwapSet& swaps, WriteStart write_start) {
+    const std::optional<Simulation> simulation = plan_swaps(made.longer, swaps, write_start);
+    if (!simulation) {
+      --plans_left_;
+      return false;
+    }
+    if (simulation->step_seconds >= made.seconds) return false;
+    made.swaps = swaps;
+    made.write_start = write_start;
+    made.seconds = simulation->step_seconds;
+    return true;
+  }
+
+  /// Changes single gaps of what was best, and pairs of them, as long as that helps.
+  void polish(Made made) {
+    std::vector<std::pair<ir::StorageId, std::size_t>> gaps;
+    for (std::size_t s = 0; s < made.longer.storages.size(); ++s) {
+      const StorageInfo& storage = made.longer.storages[s];
+      for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
+        const bool movable = storage.swappable && storage.footprint_bytes > 0 && is_needed_after(storage, k);
+        if (movable) gaps.emplace_back(static_cast<ir::StorageId>(s), k);
+      }
+    }
+    for (bool changed = true; changed && !is_done();) {
+      changed = try_change(made, made.swaps, WriteStart::at_birth);
+      for (std::size_t i = 0; i < gaps.size() && !is_done(); ++i) {
+        SwapSet one = made.swaps;
+        const auto& [s, k] = gaps[i];
+        one.set(s, k, one.contains(s, k) ? 0 : 1);
+        if (try_change(made, one, made.write_start)) {
+          changed = true;
+          continue;
+        }
+        // One for another.
+        for (std::size_t j = 0; j < i && !is_done(); ++j) {
+          const auto& [other, other_k] = gaps[j];
+          if (made.swaps.contains(other, other_k) == made.swaps.contains(s, k)) continue;
+          SwapSet two = one;
+          two.set(other, other_k, two.contains(other, other_k) ? 0 : 1);
+          if (try_change(made, two, made.write_start)) {
+            changed = true;
+            break;
+          }
+        }
+      }
+    }
   }
 
   /// Runs it again and again as prices settle; leaves the best.
@@ -142,7 +217,8 @@ class Search {
           continue;
         const std::vector<ir::OpId> ops = recomputer_.chain(storage, k);
         if (ops.empty()) continue;
-        Droppable gap{storage, k, 0, 0, 0, info.accesses[k].op, info.accesses[k + 1].op};
+        Droppable gap{
+            storage, k, 0, profile_.seconds(ops.back()), 0, 0, info.accesses[k].op, info.accesses[k + 1].op};
         for (const ir::OpId op : ops) gap.seconds += profile_.seconds(op);
         gap.write_seconds = static_cast<double>(info.size_bytes) / profile_.tier.write_bandwidth;
         gap.read_seconds = static_cast<double>(info.size_bytes) / profile_.tier.read_bandwidth;
@@ -219,6 +295,21 @@ class Search {
     return best;
   }
 
+  /// Every set of values to be made anew, where there are few: by the bits of a number.
+  void drop_all_sets(int most_plans) {
+    if (droppable_.size() > 12 || most_plans < 1 << droppable_.size()) return;
+    for (std::uint32_t bits = 0; bits < 1U << droppable_.size() && !is_done(); ++bits) {
+      Trial trial{SwapSet(problem_), floor_prices()};
+      double rerun_seconds = 0;
+      for (std::size_t i = 0; i < droppable_.size(); ++i) {
+        if ((bits >> i & 1U) == 0) continue;
+        trial.dropped.set(droppable_[i].storage, droppable_[i].access, 1);
+        rerun_seconds += droppable_[i].least_seconds;
+      }
+      if (compute_seconds_ + rerun_seconds < best_seconds_) run(trial);
+    }
+  }
+
   /// Changes the mind about gaps where the other choice looks cheaper at the trial's prices: many at once,
   /// fewer if that fails.
   void climb(Trial trial) {
@@ -265,6 +356,7 @@ class Search {
   double compute_seconds_ = 0;
   std::optional<Plan> best_;
   double best_seconds_ = kNever;
+  std::optional<Made> made_;  ///< the best that was made here
   std::vector<Droppable> droppable_;
   std::vector<std::size_t> candidates_;  ///< of droppable_: between the checkpoints that were best
 };
