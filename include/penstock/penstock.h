@@ -81,6 +81,44 @@ struct Network {
                         std::int64_t classes, Define define);
 };
 
+namespace dist {
+class Communicator;
+}
+
+/// The processes that train together, as one of them sees it. One thread uses it.
+class Ranks {
+ public:
+  explicit Ranks(std::unique_ptr<dist::Communicator> communicator);
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  int rank() const;
+  int size() const;
+  dist::Communicator& communicator() { return *communicator_; }
+
+  /// Each rank does its part; if that fails on any, all throw the same: what is wrong, and on which rank
+  /// unless it is on all. There must be no talk between ranks in a part.
+  void together(const std::function<void()>& part);
+  /// Does what the ranks do side by side. What fails on this rank alone is told to `on_failure` (message,
+  /// exit code), which should end all ranks: they wait for this one.
+  void side_by_side(const std::function<void()>& part,
+                    const std::function<void(const std::string&, int)>& on_failure);
+  /// Throws RunError on all ranks alike; to be called by all.
+  [[noreturn]] void fail_together(const std::string& message);
+  /// Ends all ranks at once, this process included.
+  [[noreturn]] void abort(int exit_code);
+
+ private:
+  std::unique_ptr<dist::Communicator> communicator_;
+  bool agreed_ = false;  ///< all ranks throw the same just now
+};
+
+/// Joins the processes that mpirun started; without it, one rank alone. Call it once in a process.
+std::shared_ptr<Ranks> join_ranks();
+/// Which of mpirun's processes this is, known before they are joined; 0 without mpirun.
+int launched_rank();
+
 /// What a training loop tells while it runs.
 struct Progress {
   std::int64_t step = 0;   ///< steps done
@@ -98,7 +136,7 @@ struct Progress {
 
 struct Options {
   std::string data = "synthetic";
-  std::int64_t batch = 32;
+  std::int64_t batch = 32;  ///< of each rank
   std::int64_t steps = 0;   ///< either steps
   std::int64_t epochs = 0;  ///< or epochs
   bool shuffle = true;
@@ -119,15 +157,22 @@ struct Options {
   std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end
   std::string resume_dir;
 
-  std::string memory;         ///< "1GiB", "50%"; empty: what is free, less a margin
-  std::string policy;         ///< keep, lms, window; empty: keep where it fits, else window
-  std::string tier = "disk";  ///< disk, disk-threads, ram
+  std::string memory;              ///< "1GiB", "50%"; empty: what is free, less a margin
+  std::string policy;              ///< keep, lms, window, auto; empty: keep where it fits, else auto
+  std::string profile = "cached";  ///< measured times to plan by: cached, fresh, or a file
+  std::string tier = "disk";       ///< disk, disk-threads, ram
   std::string swap_dir;
   std::string tier_bandwidth;      ///< "200MB/s"; empty: unthrottled
   std::string verify = "sampled";  ///< sampled, full, off
   std::string pool = "virtual";    ///< virtual, packed
   std::string window;              ///< bytes looked ahead by `window`; empty: 1.5 times the pool
   std::int64_t lms_threshold = 0, lms_ahead = 0, lms_groupby = 0;  ///< 0: tuned
+
+  std::shared_ptr<Ranks> ranks;  ///< join_ranks(); null: alone
+  bool shard_optimizer = false;  ///< each rank keeps a part of the optimizer's state
+  std::string bucket;            ///< gradients travel together up to this; empty: 8 MiB
+  std::string in_flight;         ///< gradients that may be on their way at a time; empty: 32 MiB
+  std::function<void(const std::string&, int)> on_rank_failure;  ///< see Ranks::side_by_side()
 
   std::function<void(const Progress&)> on_step;
   std::function<void(const std::string&)>
@@ -157,8 +202,23 @@ struct Result {
   std::map<std::string, std::int64_t> peak_by_tag;
   std::int64_t swapped_out_bytes = 0, swapped_in_bytes = 0;  ///< per step
   double stall_seconds = 0;                                  ///< per step, median
+  double recompute_seconds = 0;                              ///< per step, median
+  double compute_seconds = 0;                                ///< per step, median; recomputation included
+  double predicted_step_seconds = 0;                         ///< of the last plan; 0: nothing was predicted
+  double bound_seconds = 0;                                  ///< no plan is faster; 0: not known
+  std::string profile_source;                                ///< measured, cached, a file; empty: none
+  std::int64_t replans = 0;                                  ///< how often the step was planned again
   double plan_seconds = 0;
   std::int64_t swap_file_bytes = 0;
+
+  int ranks = 1;
+  std::int64_t effective_batch = 0;               ///< of all ranks
+  std::vector<std::int64_t> rank_peak_rss_bytes;  ///< by rank
+  std::int64_t network_bytes = 0;                 ///< sent by this rank per step
+  double reduce_seconds = 0;                      ///< per step: gradients were on their way
+  double reduce_wait_seconds = 0;                 ///< per step: of these, compute stood still
+  double network_bandwidth = 0;                   ///< measured at the start, bytes per second each way
+  double network_latency_seconds = 0;
 };
 
 /// Trains and returns what happened.

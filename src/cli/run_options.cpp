@@ -1,6 +1,12 @@
 #include "cli/run_options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "base/text_file.h"
 
 namespace penstock::cli {
 
@@ -17,7 +23,7 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->check(CLI::PositiveNumber);
   command.add_option("--classes", run.network.classes, "number of classes (the data's own)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--batch", options.batch, "images per step")
+  command.add_option("--batch", options.batch, "images per step, of each rank")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command.add_option("--seed", options.seed, "of everything random")->capture_default_str();
@@ -27,7 +33,10 @@ void add_common_options(CLI::App& command, RunOptions& run) {
   auto* memory = command.add_option_group("Memory");
   memory->add_option("--memory", options.memory,
                      "what the whole process may take: 1GiB, 800MiB, 50% (what is free)");
-  memory->add_option("--policy", options.policy, "keep | lms | window (keep where it fits, else window)");
+  memory->add_option("--policy", options.policy,
+                     "keep | lms | window | auto (keep where it fits, else auto)");
+  memory->add_option("--profile", options.profile, "measured times to plan by: cached | fresh | FILE")
+      ->capture_default_str();
   memory->add_option("--tier", options.tier, "where tensors are swapped to: disk | disk-threads | ram")
       ->capture_default_str();
   memory->add_option("--swap-dir", options.swap_dir, "folder of the swap file (a temporary one)")
@@ -46,8 +55,33 @@ void add_common_options(CLI::App& command, RunOptions& run) {
   memory->add_option("--lms-groupby", options.lms_groupby, "policy lms: consumers this close share one read")
       ->check(CLI::PositiveNumber);
 
+  auto* ranks = command.add_option_group("Ranks (mpirun -n N penstock ...)");
+  ranks->add_flag("--shard-optimizer", options.shard_optimizer,
+                  "each rank keeps a part of the optimizer's state");
+  ranks->add_option("--bucket", options.bucket, "gradients travel together up to this size (8MiB)");
+  ranks->add_option("--in-flight", options.in_flight, "gradients that may be on their way at a time (32MiB)");
+
   command.add_option("--json", run.json_file, "write the result to this file")->type_name("FILE");
   command.add_flag("--quiet", run.quiet, "print nothing but errors");
+}
+
+void join(RunOptions& run) {
+  run.options.ranks = join_ranks();
+  Ranks& ranks = *run.options.ranks;
+  run.quiet |= ranks.rank() != 0;
+  run.options.on_rank_failure = [&ranks](const std::string& message, int exit_code) {
+    fmt::print(stderr, "penstock: {}\n", message);
+    std::fflush(stderr);
+    ranks.abort(exit_code);
+  };
+  ranks.together([&] {
+    if (!run.json_file.empty() && ranks.rank() == 0) check_writable(run.json_file, "--json");
+  });
+}
+
+void write_result(const RunOptions& run, const Result& result) {
+  if (run.json_file.empty() || run.options.ranks->rank() != 0) return;
+  write_file(run.json_file, result_json(result));
 }
 
 std::string result_json(const Result& result) {
@@ -81,9 +115,28 @@ std::string result_json(const Result& result) {
   json["peak_by_tag"] = result.peak_by_tag;
   json["swapped_out_bytes"] = result.swapped_out_bytes;
   json["swapped_in_bytes"] = result.swapped_in_bytes;
+  json["compute_seconds"] = result.compute_seconds;
+  json["recompute_seconds"] = result.recompute_seconds;
   json["stall_seconds"] = result.stall_seconds;
+  json["predicted_step_seconds"] = result.predicted_step_seconds;
+  json["bound_seconds"] = result.bound_seconds;
+  json["profile_source"] = result.profile_source;
+  json["replans"] = result.replans;
   json["plan_seconds"] = result.plan_seconds;
   json["swap_file_bytes"] = result.swap_file_bytes;
+  json["ranks"] = result.ranks;
+  json["effective_batch"] = result.effective_batch;
+  json["rank_peak_rss_bytes"] = result.rank_peak_rss_bytes;
+  if (result.ranks > 1) {
+    json["network_bytes"] = result.network_bytes;
+    json["network_bandwidth"] = result.network_bandwidth;
+    json["network_latency_seconds"] = result.network_latency_seconds;
+    json["reduce_seconds"] = result.reduce_seconds;
+    json["reduce_wait_seconds"] = result.reduce_wait_seconds;
+    json["reduce_hidden_share"] = result.reduce_seconds > 0
+                                      ? std::max(0.0, 1 - result.reduce_wait_seconds / result.reduce_seconds)
+                                      : 0.0;
+  }
   return json.dump(2) + "\n";
 }
 

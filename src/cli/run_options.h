@@ -18,6 +18,12 @@ struct RunOptions {
 /// Model, data, sizes, memory: what both commands take.
 void add_common_options(CLI::App& command, RunOptions& run);
 
+/// Joins the other ranks and sees that only rank 0 speaks, or whichever fails.
+void join(RunOptions& run);
+
+/// Writes the JSON file where one is named: rank 0 alone.
+void write_result(const RunOptions& run, const Result& result);
+
 /// The result as JSON text; the keys are a contract with other programs.
 std::string result_json(const Result& result);
 

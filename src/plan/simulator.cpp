@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/network_lane.h"
 #include "plan/tier_lanes.h"
 
 namespace penstock::plan {
@@ -17,6 +18,7 @@ class Simulator {
         profile_(profile),
         with_timeline_(with_timeline),
         lanes_(profile.tier, problem.storages.size()),
+        network_(*problem.graph, profile.network),
         pending_(problem.storages.size(), Transfer::none) {}
 
   Simulation simulate() {
@@ -38,7 +40,7 @@ class Simulator {
     note_memory(used_bytes_);
     for (const Instruction& in : plan_.instructions) obey(in);
     result_.step_seconds = now_seconds_ - begin_seconds_;
-    result_.stall_seconds = result_.step_seconds - result_.compute_seconds;
+    result_.stall_seconds = result_.step_seconds - result_.compute_seconds - result_.mapping_seconds;
     result_.read_seconds = lanes_.busy_seconds(false) - read_seconds;
     result_.write_seconds = lanes_.busy_seconds(true) - write_seconds;
   }
@@ -48,11 +50,11 @@ class Simulator {
       case Action::run:
         return run(in);
       case Action::acquire:
-        return take(problem_.storage(in.id).footprint_bytes);
+        return map(in.id);
       case Action::release:
         return take(-problem_.storage(in.id).footprint_bytes);
       case Action::swap_in:
-        take(problem_.storage(in.id).footprint_bytes);
+        map(in.id);
         return start(in.id, Transfer::read);
       case Action::swap_out:
         return start(in.id, Transfer::write);
@@ -67,11 +69,31 @@ class Simulator {
     const bool repeated = ran_[static_cast<std::size_t>(in.id)];
     ran_[static_cast<std::size_t>(in.id)] = true;
     if (scratch_bytes > 0) take(scratch_bytes);
+    wait_for_network(in.id);
     note(Action::run, in.id, repeated, now_seconds_, now_seconds_ + seconds);
     now_seconds_ += seconds;
+    start_on_network(in.id);
     if (scratch_bytes > 0) take(-scratch_bytes);
     result_.compute_seconds += seconds;
     if (repeated) result_.recompute_seconds += seconds;
+  }
+
+  void wait_for_network(ir::OpId op) {
+    const double ready_seconds = network_.ready_seconds(op);
+    if (ready_seconds <= now_seconds_) return;
+    const ir::StorageId bucket = problem_.graph->tensor(problem_.graph->op(op).inputs[0]).storage;
+    note(Action::wait, bucket, false, now_seconds_, ready_seconds);
+    result_.network_stall_seconds += ready_seconds - now_seconds_;
+    now_seconds_ = ready_seconds;
+  }
+
+  void start_on_network(ir::OpId op) {
+    const auto busy = network_.start(op, now_seconds_);
+    if (!busy) return;
+    result_.network_seconds += busy->end_seconds - busy->start_seconds;
+    if (!with_timeline_) return;
+    result_.network.push_back(
+        {Action::run, op, false, busy->start_seconds - begin_seconds_, busy->end_seconds - begin_seconds_});
   }
 
   void start(ir::StorageId s, Transfer direction) {
@@ -89,6 +111,14 @@ class Simulator {
          moved.end_seconds);
     now_seconds_ = std::max(now_seconds_, done_seconds);
     pending = Transfer::none;
+  }
+
+  void map(ir::StorageId s) {
+    const std::int64_t bytes = problem_.storage(s).footprint_bytes;
+    const double seconds = static_cast<double>(bytes) * profile_.mapping_seconds_per_byte;
+    now_seconds_ += seconds;
+    result_.mapping_seconds += seconds;
+    take(bytes);
   }
 
   void take(std::int64_t bytes) {
@@ -112,6 +142,7 @@ class Simulator {
   const Profile& profile_;
   bool with_timeline_;
   TierLanes lanes_;
+  NetworkLane network_;
   std::vector<Transfer> pending_;
   std::vector<bool> ran_;
   std::int64_t used_bytes_ = 0;
