@@ -50,7 +50,7 @@ struct ExchangeOptions {
 
 struct LowerOptions {
   bool in_place = true;
-  ExchangeOptions exchange;
+  ExchangeOptions exchange = {};
 };
 
 /// Chooses layouts and kernels (assign_layouts), puts exchanges between ranks before the updates
