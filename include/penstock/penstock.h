@@ -157,9 +157,10 @@ struct Options {
   std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end
   std::string resume_dir;
 
-  std::string memory;         ///< "1GiB", "50%"; empty: what is free, less a margin
-  std::string policy;         ///< keep, lms, window; empty: keep where it fits, else window
-  std::string tier = "disk";  ///< disk, disk-threads, ram
+  std::string memory;              ///< "1GiB", "50%"; empty: what is free, less a margin
+  std::string policy;              ///< keep, lms, window, auto; empty: keep where it fits, else auto
+  std::string profile = "cached";  ///< measured times to plan by: cached, fresh, or a file
+  std::string tier = "disk";       ///< disk, disk-threads, ram
   std::string swap_dir;
   std::string tier_bandwidth;      ///< "200MB/s"; empty: unthrottled
   std::string verify = "sampled";  ///< sampled, full, off
@@ -201,6 +202,12 @@ struct Result {
   std::map<std::string, std::int64_t> peak_by_tag;
   std::int64_t swapped_out_bytes = 0, swapped_in_bytes = 0;  ///< per step
   double stall_seconds = 0;                                  ///< per step, median
+  double recompute_seconds = 0;                              ///< per step, median
+  double compute_seconds = 0;                                ///< per step, median; recomputation included
+  double predicted_step_seconds = 0;                         ///< of the last plan; 0: nothing was predicted
+  double bound_seconds = 0;                                  ///< no plan is faster; 0: not known
+  std::string profile_source;                                ///< measured, cached, a file; empty: none
+  std::int64_t replans = 0;                                  ///< how often the step was planned again
   double plan_seconds = 0;
   std::int64_t swap_file_bytes = 0;
 

@@ -33,7 +33,10 @@ void add_common_options(CLI::App& command, RunOptions& run) {
   auto* memory = command.add_option_group("Memory");
   memory->add_option("--memory", options.memory,
                      "what the whole process may take: 1GiB, 800MiB, 50% (what is free)");
-  memory->add_option("--policy", options.policy, "keep | lms | window (keep where it fits, else window)");
+  memory->add_option("--policy", options.policy,
+                     "keep | lms | window | auto (keep where it fits, else auto)");
+  memory->add_option("--profile", options.profile, "measured times to plan by: cached | fresh | FILE")
+      ->capture_default_str();
   memory->add_option("--tier", options.tier, "where tensors are swapped to: disk | disk-threads | ram")
       ->capture_default_str();
   memory->add_option("--swap-dir", options.swap_dir, "folder of the swap file (a temporary one)")
@@ -112,7 +115,13 @@ std::string result_json(const Result& result) {
   json["peak_by_tag"] = result.peak_by_tag;
   json["swapped_out_bytes"] = result.swapped_out_bytes;
   json["swapped_in_bytes"] = result.swapped_in_bytes;
+  json["compute_seconds"] = result.compute_seconds;
+  json["recompute_seconds"] = result.recompute_seconds;
   json["stall_seconds"] = result.stall_seconds;
+  json["predicted_step_seconds"] = result.predicted_step_seconds;
+  json["bound_seconds"] = result.bound_seconds;
+  json["profile_source"] = result.profile_source;
+  json["replans"] = result.replans;
   json["plan_seconds"] = result.plan_seconds;
   json["swap_file_bytes"] = result.swap_file_bytes;
   json["ranks"] = result.ranks;

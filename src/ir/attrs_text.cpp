@@ -96,6 +96,7 @@ class Writer {
     value("momentum", a.momentum, 0.0F);
     value("weight_decay", a.weight_decay, 0.0F);
     flag("nesterov", a.nesterov);
+    if (a.begin > 0) item(fmt::format("begin {}", a.begin));
   }
   void operator()(const AdamAttrs& a) {
     value("beta1", a.beta1, 0.9F);
@@ -103,11 +104,15 @@ class Writer {
     value("epsilon", a.epsilon, 1e-8F);
     value("weight_decay", a.weight_decay, 0.0F);
     flag("decoupled", a.decoupled);
+    if (a.begin > 0) item(fmt::format("begin {}", a.begin));
   }
   void operator()(const ExchangeAttrs& a) {
     item(exchange_name(a.kind));
     item(fmt::format("bucket {}", a.bucket));
     item(fmt::format("rank {} of {}", a.rank, a.ranks));
+    for (std::size_t i = 0; i < a.begins.size(); ++i) {
+      item(fmt::format("{}+{}", a.begins[i], a.counts[i]));
+    }
   }
   void operator()(const SliceAttrs& a) { item(fmt::format("from {}", a.begin)); }
 

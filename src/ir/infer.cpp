@@ -289,8 +289,14 @@ Shapes dispatch(OpKind kind, const Attrs& attrs, const Shapes& in) {
       return {Shape{1}};
     case OpKind::sgd_update:
     case OpKind::adam_update: {
-      for (const Shape& shape : in) expect_same(in[0], shape);
-      Shapes out(in.size() - 1, in[0]);
+      const std::int64_t begin =
+          kind == OpKind::sgd_update ? std::get<SgdAttrs>(attrs).begin : std::get<AdamAttrs>(attrs).begin;
+      for (std::size_t i = 2; i < in.size(); ++i) expect_same(in[1], in[i]);
+      expect(begin >= 0 && begin + in[1].elements() <= in[0].elements(),
+             "an update of {} elements from {} on is not within {}", in[1].elements(), begin,
+             in[0].elements());
+      Shapes out(in.size() - 1, in[1]);
+      out[0] = in[0];
       return out;
     }
     default:

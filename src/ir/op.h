@@ -93,6 +93,10 @@ constexpr bool has_side_effects(OpKind kind) {
 
 enum class Phase : std::uint8_t { forward, backward, update };
 const char* phase_name(Phase phase);
+/// Ops that wait for what other ranks send.
+constexpr bool is_exchange_wait(OpKind kind) {
+  return kind == OpKind::reduce_wait || kind == OpKind::gather_wait;
+}
 
 struct NoAttrs {
   bool operator==(const NoAttrs&) const = default;
@@ -170,14 +174,17 @@ struct TransposeAttrs {
   std::vector<std::int64_t> order;
   bool operator==(const TransposeAttrs&) const = default;
 };
+/// `begin`: the update is of dp's elements only, which lie in p from there on; m and v have dp's shape.
 struct SgdAttrs {
   float momentum = 0, weight_decay = 0;
   bool nesterov = false;
+  std::int64_t begin = 0;
   bool operator==(const SgdAttrs&) const = default;
 };
 struct AdamAttrs {
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, weight_decay = 0;
   bool decoupled = false;  ///< AdamW
+  std::int64_t begin = 0;
   bool operator==(const AdamAttrs&) const = default;
 };
 /// How ranks average an array, by slices of rank_slice(): all get all of it, or each gets its own slice and
@@ -188,6 +195,8 @@ struct ExchangeAttrs {
   std::int32_t bucket = 0;  ///< a start and its wait have the same; no other pair of the step has
   ExchangeKind kind = ExchangeKind::all_reduce;
   std::int32_t rank = 0, ranks = 1;
+  /// Of gather_wait: where in each parameter the gathered elements belong, in its memory; the rest stays.
+  std::vector<std::int64_t> begins, counts;
   bool operator==(const ExchangeAttrs&) const = default;
 };
 struct SliceAttrs {

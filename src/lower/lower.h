@@ -20,12 +20,19 @@ ir::Graph fuse(const ir::Graph& forward);
 /// saves a sixth of the activations of a residual network, under every budget alike.
 ir::Graph repeat_norms(ir::Graph graph);
 
-/// Optimizer state of which each rank holds a part: rank q has floats [bounds[q], bounds[q + 1]) of an array
-/// that lies in memory as the parameter does. In the graph the state is this rank's part, under the same
-/// name, or it is not there where that is empty.
+/// Whole step -> whole step: the gradient of a linear layer's weight of more than two slices is made, and the
+/// weight updated, in slices of rows, so that gradient and optimizer state are never whole in memory. The
+/// slices depend on the weight's size alone, not on the budget.
+ir::Graph slice_updates(ir::Graph graph, std::int64_t slice_bytes = std::int64_t{32} << 20);
+
+/// Optimizer state of which each rank holds a part: rank q has floats [bounds[q], bounds[q + 1]) of its
+/// memory. In the graph the state is this rank's part, under the same name, or it is not there where that is
+/// empty.
 struct ShardedState {
   std::string name;
-  std::string parameter;
+  ir::Shape shape;          ///< of the whole
+  ir::Layout layout;        ///< of the whole
+  std::string gathered_in;  ///< a tensor of the step that is large enough for the whole
   std::vector<std::int64_t> bounds;
 };
 

@@ -1,6 +1,7 @@
 #include "plan/auto.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -20,6 +21,10 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kFloorPrice = 0.02;
+/// The search's work: so many ops planned in all, but no fewer plans than this. A plan takes time in
+/// proportion to its ops, so the whole does as well.
+constexpr int kPlannedOps = 180000;
+constexpr int kFewestPlans = 48;
 
 /// A gap from forward to backward whose value can be made anew.
 struct Droppable {
@@ -44,13 +49,15 @@ class Search {
       : problem_(problem), profile_(profile), recomputer_(problem) {
     for (const auto& seconds : profile.op_seconds) compute_seconds_ += seconds[0];
     const auto size = static_cast<int>(problem.ops.size()) + 1;
-    plans_left_ = std::min(options.max_plans, std::max(24, 120000 / size));
+    plans_left_ = std::min(options.max_plans, std::max(kFewestPlans, kPlannedOps / size));
     recompute_ = options.recompute;
   }
 
   Plan search() {
     try_policy([&] { return plan_window(problem_); });
     try_policy([&] { return plan_lms(problem_); });
+    try_policy([&] { return plan_superneurons(problem_); });
+    try_policy([&] { return plan_pooch(problem_, profile_); });
     if (!problem_.boundary) {
       Trial trial{SwapSet(problem_), floor_prices()};
       const int most = recompute_ ? plans_left_ / 6 : plans_left_;
@@ -191,8 +198,12 @@ class Search {
       best_gaps = gaps;
       best_count = count;
     };
-    const std::size_t parts = plans_left_ >= 100 ? 8 : 3;
-    for (double segments = 4; segments <= 100 && plans_left_ > reserve; segments *= parts == 8 ? 1.5 : 3) {
+    const bool is_small = plans_left_ >= 100;
+    const std::size_t parts = is_small ? 8 : 3;
+    // From a handful of segments to segments of a handful of ops.
+    const double most = std::max(100.0, static_cast<double>(problem_.ops.size()) / 24);
+    const double ratio = is_small ? 1.5 : std::pow(most / 4, 1.0 / 5);
+    for (double segments = 4; segments <= 1.001 * most && plans_left_ > reserve; segments *= ratio) {
       const std::vector<std::size_t> gaps = between_checkpoints(static_cast<int>(segments));
       for (std::size_t part = 1; part <= parts; ++part) attempt(gaps, gaps.size() * part / parts);
     }
@@ -266,6 +277,8 @@ Plan plan_auto(const Problem& problem, const Profile& profile, const AutoOptions
     plan.policy = "auto";
     return plan;
   }
+  const std::int64_t needed_bytes = smallest_bytes(problem);
+  if (needed_bytes > problem.budget_bytes) throw BudgetError("auto", needed_bytes, problem.budget_bytes);
   return Search(problem, profile, options).search();
 }
 

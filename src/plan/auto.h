@@ -9,12 +9,13 @@ namespace penstock::plan {
 
 struct AutoOptions {
   bool recompute = true;
-  /// How many plans are made and simulated at most; more on small steps, whose plans cost little.
+  /// How many plans are made and simulated at most. On large steps fewer are, so that the time of the search
+  /// grows about linearly with the ops; it asks no clock, so the same problem always has the same plan.
   int max_plans = 400;
 };
 
 /// Minimises the simulated step time over what to keep, swap, compute again, and when. Starts from the plans
-/// of the policies that know no times, so it is never worse than they are in simulation.
+/// of all other policies, so it is never worse than they are in simulation.
 Plan plan_auto(const Problem& problem, const Profile& profile, const AutoOptions& options = {});
 
 }  // namespace penstock::plan

@@ -77,15 +77,16 @@ class Checker {
                         ", which is not state"};
       }
       const StorageInfo& storage = problem_.storage(place.storage);
-      const std::string name = problem_.storage_name(place.storage);
       Held& held = held_[static_cast<std::size_t>(place.storage)];
-      if (held.mapped || held.on_tier != ir::kNone)
-        throw Violation{"the boundary names '" + name + "' twice"};
-      if (!place.resident && !place.on_tier) throw Violation{"the boundary loses '" + name + "'"};
+      const auto refuse = [&](const char* before, const char* after) {
+        throw Violation{before + problem_.storage_name(place.storage) + after};
+      };
+      if (held.mapped || held.on_tier != ir::kNone) refuse("the boundary names '", "' twice");
+      if (!place.resident && !place.on_tier) refuse("the boundary loses '", "'");
       if (place.pending != Transfer::none && !(place.resident && place.on_tier)) {
-        throw Violation{"the boundary has a transfer of '" + name + "' without memory or tier"};
+        refuse("the boundary has a transfer of '", "' without memory or tier");
       }
-      if (place.on_tier && !storage.swappable) throw Violation{"'" + name + "' cannot be on the tier"};
+      if (place.on_tier && !storage.swappable) refuse("'", "' cannot be on the tier");
       held.mapped = place.resident;
       held.pending = place.pending;
       if (place.resident && place.pending != Transfer::read) held.in_memory = storage.begin;
@@ -207,27 +208,28 @@ class Checker {
   void end_storage(ir::StorageId id, const Place* place) const {
     const StorageInfo& storage = problem_.storage(id);
     const Held& held = held_[static_cast<std::size_t>(id)];
-    const std::string name = fmt::format("'{}'", problem_.storage_name(id));
+    const auto refuse = [&](const std::string& what) {
+      throw Violation{fmt::format("'{}' {}", problem_.storage_name(id), what)};
+    };
     if (place == nullptr) {
-      if (held.mapped) throw Violation{name + " still has memory"};
+      if (held.mapped) refuse("still has memory");
       return;
     }
     if (held.mapped != place->resident) {
-      throw Violation{name + (held.mapped ? " has memory" : " has no memory") + ", unlike at the beginning"};
+      refuse(std::string(held.mapped ? "has memory" : "has no memory") + ", unlike at the beginning");
     }
     if (held.pending != Transfer::none && held.pending != place->pending) {
-      throw Violation{"a transfer of " + name + " is under way, unlike at the beginning"};
+      refuse("has a transfer under way, unlike at the beginning");
     }
     if (held.mapped && held.pending != Transfer::read && held.in_memory != storage.end) {
-      throw Violation{name + " holds " + value_name(held.in_memory) + " instead of " +
-                      value_name(storage.end)};
+      refuse("holds " + value_name(held.in_memory) + " instead of " + value_name(storage.end));
     }
     const bool tier_promised = held.pending == Transfer::write || held.on_tier == storage.end;
     if (place->on_tier && !tier_promised) {
       throw Violation{"the tier does not hold " + value_name(storage.end) + ", unlike at the beginning"};
     }
     if (held.pending == Transfer::read && held.on_tier != storage.end) {
-      throw Violation{name + " is being read from an old value"};
+      refuse("is being read from an old value");
     }
   }
 

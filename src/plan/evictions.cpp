@@ -4,6 +4,8 @@
 #include <limits>
 #include <queue>
 
+#include "plan/memory_curve.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -42,7 +44,7 @@ class Chooser {
   }
 
   Evictions choose() {
-    add_base_memory(problem_, result_.swapped, memory_);
+    memory_.add_all(base_memory(problem_, result_.swapped));
     find_gaps();
     sweep(true);
     sweep(false);

@@ -108,6 +108,7 @@ std::string profile_to_json(const Profile& profile) {
   Json json;
   json["version"] = 1;
   json["measured"] = profile.measured;
+  json["mapping_seconds_per_byte"] = profile.mapping_seconds_per_byte;
   json["tier"] = {{"read_bandwidth", profile.tier.read_bandwidth},
                   {"write_bandwidth", profile.tier.write_bandwidth},
                   {"read_bandwidth_together", profile.tier.read_bandwidth_together},
@@ -126,6 +127,7 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
   return parse(text, source, "profile", [](const Json& json) {
     Profile profile;
     profile.measured = json.at("measured").get<bool>();
+    profile.mapping_seconds_per_byte = json.at("mapping_seconds_per_byte").get<double>();
     const Json& tier = json.at("tier");
     profile.tier.read_bandwidth = tier.at("read_bandwidth").get<double>();
     profile.tier.write_bandwidth = tier.at("write_bandwidth").get<double>();

@@ -6,6 +6,7 @@
 #include "plan/auto.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
+#include "plan/variants.h"
 
 namespace penstock::plan {
 
@@ -15,6 +16,10 @@ const char* policy_name(PolicyKind policy) {
       return "keep";
     case PolicyKind::lms:
       return "lms";
+    case PolicyKind::superneurons:
+      return "superneurons";
+    case PolicyKind::pooch:
+      return "pooch";
     case PolicyKind::window:
       return "window";
     case PolicyKind::automatic:
@@ -24,11 +29,12 @@ const char* policy_name(PolicyKind policy) {
 }
 
 std::vector<PolicyKind> all_policies() {
-  return {PolicyKind::keep, PolicyKind::lms, PolicyKind::window, PolicyKind::automatic};
+  return {PolicyKind::keep,  PolicyKind::lms,    PolicyKind::superneurons,
+          PolicyKind::pooch, PolicyKind::window, PolicyKind::automatic};
 }
 
 bool policy_needs_profile(PolicyKind policy) {
-  return policy == PolicyKind::automatic;
+  return policy == PolicyKind::pooch || policy == PolicyKind::automatic;
 }
 
 PolicyKind parse_policy(std::string_view name) {
@@ -42,7 +48,8 @@ PolicyKind parse_policy(std::string_view name) {
 }
 
 Plan make_plan(const Problem& problem, const PlanOptions& options) {
-  require(options.profile != nullptr || !policy_needs_profile(options.policy), "the policy needs a profile");
+  const bool needs_profile = options.dynamic_kernels || policy_needs_profile(options.policy);
+  require(options.profile != nullptr || !needs_profile, "the policy needs a profile");
   Plan plan;
   switch (options.policy) {
     case PolicyKind::keep:
@@ -51,6 +58,12 @@ Plan make_plan(const Problem& problem, const PlanOptions& options) {
     case PolicyKind::lms:
       plan = plan_lms(problem, options.lms);
       break;
+    case PolicyKind::superneurons:
+      plan = plan_superneurons(problem);
+      break;
+    case PolicyKind::pooch:
+      plan = plan_pooch(problem, *options.profile);
+      break;
     case PolicyKind::window:
       plan = plan_window(problem, options.window);
       break;
@@ -58,6 +71,7 @@ Plan make_plan(const Problem& problem, const PlanOptions& options) {
       plan = plan_auto(problem, *options.profile);
       break;
   }
+  if (options.dynamic_kernels) pick_variants(problem, *options.profile, plan);
   prove(problem, plan);
   return plan;
 }

@@ -10,7 +10,7 @@
 
 namespace penstock::plan {
 
-enum class PolicyKind : std::uint8_t { keep, lms, window, automatic };
+enum class PolicyKind : std::uint8_t { keep, lms, superneurons, pooch, window, automatic };
 
 /// "keep", "lms", ...; throws UserError that lists them all.
 PolicyKind parse_policy(std::string_view name);
@@ -21,6 +21,9 @@ bool policy_needs_profile(PolicyKind policy);
 struct PlanOptions {
   PolicyKind policy = PolicyKind::window;
   const Profile* profile = nullptr;  ///< for the policies that know times (policy_needs_profile())
+  /// Each op takes the fastest variant that fits where it runs (variants.h; needs the profile): the results'
+  /// last bits then depend on the budget. Otherwise variant 0 throughout.
+  bool dynamic_kernels = false;
   LmsOptions lms;
   WindowOptions window;
 };

@@ -12,6 +12,17 @@ MemoryCurve::MemoryCurve(std::size_t size) : size_(static_cast<std::int64_t>(siz
   nodes_.resize(static_cast<std::size_t>(2 * leaves_));
 }
 
+void MemoryCurve::add_all(const std::vector<std::int64_t>& bytes, std::int64_t first) {
+  require(first >= 0 && first + static_cast<std::int64_t>(bytes.size()) <= size_,
+          "memory curve: no such position");
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    nodes_[static_cast<std::size_t>(leaves_ + first) + i].max += bytes[i];
+  }
+  for (auto i = static_cast<std::size_t>(leaves_) - 1; i >= 1; --i) {
+    nodes_[i].max = std::max(nodes_[2 * i].max, nodes_[2 * i + 1].max) + nodes_[i].added;
+  }
+}
+
 void MemoryCurve::add(std::int64_t first, std::int64_t last, std::int64_t bytes) {
   if (first > last) return;
   require(first >= 0 && last < size_, "memory curve: no such position");

@@ -12,6 +12,8 @@ class MemoryCurve {
  public:
   explicit MemoryCurve(std::size_t size);
 
+  /// Adds to each position what `bytes` has for it, in linear time; positions behind its end get nothing.
+  void add_all(const std::vector<std::int64_t>& bytes, std::int64_t first = 0);
   /// Adds to positions [first, last]; an empty range is allowed.
   void add(std::int64_t first, std::int64_t last, std::int64_t bytes);
   /// Adds to all positions from `first` on.

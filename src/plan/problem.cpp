@@ -43,7 +43,8 @@ void describe_storages(Problem& problem, const PoolRule& rule, std::span<const s
   }
 }
 
-void describe_ops(Problem& problem, const PoolRule& rule, std::span<const std::int64_t> scratch_bytes) {
+void describe_ops(Problem& problem, const PoolRule& rule,
+                  std::span<const std::vector<std::int64_t>> scratch_bytes) {
   const ir::Graph& graph = *problem.graph;
   problem.ops.resize(graph.ops.size());
   problem.order.resize(graph.ops.size());
@@ -53,8 +54,10 @@ void describe_ops(Problem& problem, const PoolRule& rule, std::span<const std::i
     for (const ir::TensorId t : graph.ops[i].inputs) add_use(info.uses, graph.tensor(t).storage, true, false);
     for (const ir::TensorId t : graph.ops[i].outputs)
       add_use(info.uses, graph.tensor(t).storage, false, true);
-    const std::int64_t scratch = scratch_bytes.empty() ? 0 : scratch_bytes[i];
-    info.scratch_bytes = {scratch == 0 ? 0 : rule.footprint_bytes(scratch)};
+    for (const std::int64_t bytes : scratch_bytes[i]) {
+      info.scratch_bytes.push_back(bytes == 0 ? 0 : rule.footprint_bytes(bytes));
+    }
+    require(!info.scratch_bytes.empty(), "make_problem: an op has no variant");
     info.need_bytes = info.scratch_bytes[0];
     for (const Use& use : info.uses) {
       StorageInfo& storage = problem.storages[static_cast<std::size_t>(use.storage)];
@@ -92,13 +95,22 @@ Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scrat
                      const std::optional<Boundary>& boundary) {
   require(scratch_bytes.empty() || scratch_bytes.size() == graph.ops.size(),
           "make_problem: scratch bytes are not given for each op");
+  std::vector<std::vector<std::int64_t>> by_variant(graph.ops.size(), {0});
+  for (std::size_t i = 0; i < scratch_bytes.size(); ++i) by_variant[i] = {scratch_bytes[i]};
+  return make_problem(graph, VariantScratch(by_variant), rule, storage_bytes, boundary);
+}
+
+Problem make_problem(const ir::Graph& graph, const VariantScratch& scratch_bytes, const PoolRule& rule,
+                     std::span<const std::int64_t> storage_bytes, const std::optional<Boundary>& boundary) {
+  require(scratch_bytes.bytes.size() == graph.ops.size(),
+          "make_problem: scratch bytes are not given for each op");
   Problem problem;
   problem.graph = &graph;
   problem.budget_bytes = rule.budget_bytes;
   problem.fixed_bytes = rule.fixed_bytes;
   problem.boundary = boundary;
   describe_storages(problem, rule, storage_bytes);
-  describe_ops(problem, rule, scratch_bytes);
+  describe_ops(problem, rule, scratch_bytes.bytes);
   for (const ir::Carried& state : graph.carried) {
     StorageInfo& storage = problem.storages[static_cast<std::size_t>(graph.tensor(state.begin).storage)];
     require(graph.tensor(state.end).storage == graph.tensor(state.begin).storage,

@@ -81,10 +81,21 @@ struct PoolRule {
 /// A rule that rounds to multiples of `grain_bytes` and lets everything be swapped.
 PoolRule grain_rule(std::int64_t budget_bytes, std::int64_t grain_bytes);
 
-/// `scratch_bytes`: by op. `storage_bytes`: the sizes of all storages of the shared numbering, where other
-/// graphs use the pool as well; empty: those of this graph. `boundary`: see Problem.
+/// `scratch_bytes`: by op; empty: none. `storage_bytes`: the sizes of all storages of the shared numbering,
+/// where other graphs use the pool as well; empty: those of this graph. `boundary`: see Problem.
 Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scratch_bytes,
                      const PoolRule& rule, std::span<const std::int64_t> storage_bytes = {},
+                     const std::optional<Boundary>& boundary = std::nullopt);
+
+/// Scratch bytes by op and variant, at least one of each op; what it is made of must outlive it.
+struct VariantScratch {
+  // Converts, so that callers may pass their vector; that it has no default lets {} mean no scratch at all.
+  VariantScratch(const std::vector<std::vector<std::int64_t>>& scratch_bytes) : bytes(scratch_bytes) {}
+  std::span<const std::vector<std::int64_t>> bytes;
+};
+
+Problem make_problem(const ir::Graph& graph, const VariantScratch& scratch_bytes, const PoolRule& rule,
+                     std::span<const std::int64_t> storage_bytes = {},
                      const std::optional<Boundary>& boundary = std::nullopt);
 
 }  // namespace penstock::plan

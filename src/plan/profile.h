@@ -36,15 +36,17 @@ struct Profile {
   std::vector<std::vector<double>> op_seconds;  ///< by op, then by variant
   TierProfile tier;
   NetworkProfile network;
-  bool measured = false;  ///< otherwise an estimate
+  double mapping_seconds_per_byte = 0;  ///< of compute's time, to give memory to a storage and take it back
+  bool measured = false;                ///< otherwise an estimate
 
   double seconds(ir::OpId op, std::int32_t variant = 0) const {
     return op_seconds[static_cast<std::size_t>(op)][static_cast<std::size_t>(variant)];
   }
 };
 
-/// The profile as JSON: {"version": 1, "measured": bool, "op_seconds": [[s, ...], ...], "tier": {...},
-/// "network": {...}}, keys of tier and network as the members above. A file without a network is of one rank.
+/// The profile as JSON: {"version": 1, "measured": bool, "op_seconds": [[s, ...], ...],
+/// "mapping_seconds_per_byte": s, "tier": {...}, "network": {...}}, keys of tier and network as the members
+/// above. A file without a network is of one rank.
 std::string profile_to_json(const Profile& profile);
 /// Throws UserError that names `source` if the text is not such a profile.
 Profile profile_from_json(const std::string& text, const std::string& source);

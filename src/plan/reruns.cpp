@@ -8,6 +8,10 @@ namespace {
 
 /// Longer chains are not worth their time.
 constexpr std::size_t kMaxChain = 32;
+/// What is held only to make a value anew is at most this part of it.
+constexpr std::int64_t kHoldFraction = 4;
+/// Passes over the step until what is dropped can all be made; a few do as a rule.
+constexpr int kMaxAttempts = 12;
 
 }  // namespace
 
@@ -58,8 +62,10 @@ bool Recomputer::is_needed_from(std::size_t s, ir::OpId at) const {
   return next == accesses.end() ? problem_.storages[s].carried : next->reads;
 }
 
-/// Appends what makes `value` anew before op `at`; false if that cannot be.
-bool Recomputer::make(ir::TensorId value, ir::OpId at, std::vector<ir::OpId>& ops) const {
+/// Appends what makes `value` anew before op `at`; false if that cannot be. Of what nobody else needs any
+/// more, inputs of up to `hold_bytes` each are held for it.
+bool Recomputer::make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
+                      std::vector<ir::OpId>& ops) const {
   const ir::OpId producer = problem_.graph->tensor(value).producer;
   if (producer == ir::kNone || producer >= at) return false;
   if (std::find(ops.begin(), ops.end(), producer) != ops.end()) return true;
@@ -70,11 +76,17 @@ bool Recomputer::make(ir::TensorId value, ir::OpId at, std::vector<ir::OpId>& op
   }
   for (const ir::TensorId input : op.inputs) {
     const std::size_t s = storage_of(input);
-    const bool intact = value_at(s, at) == input && missing_[s] == 0 && is_needed_from(s, at);
-    if (!intact && !make(input, at, ops)) return false;
+    const bool intact = value_at(s, at) == input && missing_[s] == 0;
+    const bool there =
+        intact && (is_needed_from(s, at) || problem_.storages[s].footprint_bytes <= hold_bytes);
+    if (!there && !make(input, at, hold_bytes, ops)) return false;
   }
   ops.push_back(producer);
   return ops.size() <= kMaxChain;
+}
+
+std::int64_t Recomputer::hold_bytes(ir::StorageId s) const {
+  return problem_.storage(s).footprint_bytes / kHoldFraction;
 }
 
 /// Whether the ops find their inputs, and leave every value that is still needed as it was.
@@ -101,31 +113,53 @@ std::vector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
   const ir::OpId at = storage.accesses[access + 1].op;
   const ir::TensorId value = value_at(static_cast<std::size_t>(s), at);
   std::vector<ir::OpId> ops;
-  if (value == ir::kNone || !make(value, at, ops) || !is_sound(ops, at)) return {};
+  if (value == ir::kNone || !make(value, at, hold_bytes(s), ops) || !is_sound(ops, at)) return {};
   return ops;
 }
 
-std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
+std::vector<Rerun> Recomputer::reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient) {
   std::vector<Rerun> found;
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    if (try_reruns(dropped, transient, found)) return found;
+  }
+  dropped = SwapSet(problem_);
+  return {};
+}
+
+/// One pass over the step. What cannot be made has to be held after all, and is taken out of `dropped`; since
+/// earlier decisions built on its absence, the pass then does not count: false.
+bool Recomputer::try_reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient,
+                            std::vector<Rerun>& found) {
+  found.clear();
+  bool complete = true;
   std::vector<std::uint32_t> next_access(problem_.storages.size(), 0);
   std::fill(missing_.begin(), missing_.end(), 0);
   std::vector<ir::OpId> ops;
+  std::vector<std::size_t> passing;
   for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
     const auto at = static_cast<ir::OpId>(i);
+    passing.clear();
     for (const Use& use : problem_.ops[i].uses) {
       const auto s = static_cast<std::size_t>(use.storage);
       if (!use.reads || missing_[s] == 0) continue;
       ops.clear();
-      if (!make(value_at(s, at), at, ops) || !is_sound(ops, at)) {
-        // It has to be held after all; what was decided on its absence is decided anew.
+      if (!make(value_at(s, at), at, hold_bytes(use.storage), ops) || !is_sound(ops, at)) {
         dropped.set(use.storage, next_access[s] - 1, false);
-        return reruns(dropped);
+        missing_[s] = 0;
+        complete = false;
+        continue;
       }
       for (const ir::OpId op : ops) {
         found.push_back({op, at});
-        for (const ir::TensorId output : problem_.graph->op(op).outputs) missing_[storage_of(output)] = 0;
+        for (const ir::TensorId output : problem_.graph->op(op).outputs) {
+          // Dead storages may hold another value now.
+          const std::size_t made = storage_of(output);
+          missing_[made] = value_at(made, at) == output ? 0 : 1;
+          if (transient != nullptr && (*transient)[made] != 0) passing.push_back(made);
+        }
       }
     }
+    for (const std::size_t s : passing) missing_[s] = 1;
     for (const Use& use : problem_.ops[i].uses) {
       const auto s = static_cast<std::size_t>(use.storage);
       const std::size_t access = next_access[s]++;
@@ -135,7 +169,7 @@ std::vector<Rerun> Recomputer::reruns(SwapSet& dropped) {
     }
   }
   std::fill(missing_.begin(), missing_.end(), 0);
-  return found;
+  return complete;
 }
 
 }  // namespace penstock::plan

@@ -31,7 +31,9 @@ class Recomputer {
   std::vector<ir::OpId> chain(ir::StorageId s, std::size_t access);
   /// What to run again if the values in all of `dropped` are: before its next use, each is made from what is
   /// there, or from what is dropped as well and made first. Takes out of `dropped` what cannot be made.
-  std::vector<Rerun> reruns(SwapSet& dropped);
+  /// `transient`: by storage, those that are not held for later uses when they are made on the way to
+  /// another; null: none.
+  std::vector<Rerun> reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient = nullptr);
 
  private:
   struct Write {
@@ -44,7 +46,9 @@ class Recomputer {
   }
   ir::TensorId value_at(std::size_t s, ir::OpId at) const;
   bool is_needed_from(std::size_t s, ir::OpId at) const;
-  bool make(ir::TensorId value, ir::OpId at, std::vector<ir::OpId>& ops) const;
+  std::int64_t hold_bytes(ir::StorageId s) const;
+  bool make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes, std::vector<ir::OpId>& ops) const;
+  bool try_reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient, std::vector<Rerun>& found);
   bool is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const;
 
   const Problem& problem_;

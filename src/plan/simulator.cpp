@@ -40,7 +40,7 @@ class Simulator {
     note_memory(used_bytes_);
     for (const Instruction& in : plan_.instructions) obey(in);
     result_.step_seconds = now_seconds_ - begin_seconds_;
-    result_.stall_seconds = result_.step_seconds - result_.compute_seconds;
+    result_.stall_seconds = result_.step_seconds - result_.compute_seconds - result_.mapping_seconds;
     result_.read_seconds = lanes_.busy_seconds(false) - read_seconds;
     result_.write_seconds = lanes_.busy_seconds(true) - write_seconds;
   }
@@ -50,11 +50,11 @@ class Simulator {
       case Action::run:
         return run(in);
       case Action::acquire:
-        return take(problem_.storage(in.id).footprint_bytes);
+        return map(in.id);
       case Action::release:
         return take(-problem_.storage(in.id).footprint_bytes);
       case Action::swap_in:
-        take(problem_.storage(in.id).footprint_bytes);
+        map(in.id);
         return start(in.id, Transfer::read);
       case Action::swap_out:
         return start(in.id, Transfer::write);
@@ -111,6 +111,14 @@ class Simulator {
          moved.end_seconds);
     now_seconds_ = std::max(now_seconds_, done_seconds);
     pending = Transfer::none;
+  }
+
+  void map(ir::StorageId s) {
+    const std::int64_t bytes = problem_.storage(s).footprint_bytes;
+    const double seconds = static_cast<double>(bytes) * profile_.mapping_seconds_per_byte;
+    now_seconds_ += seconds;
+    result_.mapping_seconds += seconds;
+    take(bytes);
   }
 
   void take(std::int64_t bytes) {

@@ -1,23 +1,19 @@
 #include "plan/swap_set.h"
 
-#include "plan/memory_curve.h"
-
 namespace penstock::plan {
 
-bool is_needed_after(const StorageInfo& storage, std::size_t access) {
-  return is_wrap(storage, access) ? storage.carried : storage.accesses[access + 1].reads;
-}
-
-void add_base_memory(const Problem& problem, const SwapSet& swaps, MemoryCurve& curve, std::int64_t offset) {
+std::vector<std::int64_t> base_memory(const Problem& problem, const SwapSet& swaps) {
+  // First as changes from position to position.
+  std::vector<std::int64_t> bytes(problem.ops.size() + 1, 0);
   const auto last_position = static_cast<std::int64_t>(problem.ops.size()) - 1;
-  const auto add = [&](std::int64_t first, std::int64_t last, std::int64_t bytes) {
-    if (bytes > 0) curve.add(offset + first, offset + last, bytes);
+  const auto add = [&](std::int64_t first, std::int64_t last, std::int64_t added) {
+    if (first > last) return;
+    bytes[static_cast<std::size_t>(first)] += added;
+    bytes[static_cast<std::size_t>(last) + 1] -= added;
   };
-  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
-    add(static_cast<std::int64_t>(i), static_cast<std::int64_t>(i), problem.ops[i].scratch_bytes[0]);
-  }
   for (std::size_t s = 0; s < problem.storages.size(); ++s) {
     const StorageInfo& storage = problem.storages[s];
+    if (storage.footprint_bytes == 0) continue;
     if (storage.accesses.empty() && storage.carried) add(0, last_position, storage.footprint_bytes);
     for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
       const std::int64_t at = storage.accesses[k].op;
@@ -30,6 +26,13 @@ void add_base_memory(const Problem& problem, const SwapSet& swaps, MemoryCurve& 
       }
     }
   }
+  bytes.pop_back();
+  std::int64_t used_bytes = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    used_bytes += bytes[i];
+    bytes[i] = used_bytes + problem.ops[i].scratch_bytes[0];
+  }
+  return bytes;
 }
 
 }  // namespace penstock::plan

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/memory_curve.h"
 #include "plan/problem.h"
 
 namespace penstock::plan {
@@ -39,16 +38,16 @@ class GapMap {
 /// A set of gaps: those that are spent on the tier, say.
 using SwapSet = GapMap<std::uint8_t>;
 
-/// Whether the value is needed after this use.
-bool is_needed_after(const StorageInfo& storage, std::size_t access);
 /// Whether the gap of this use crosses the boundary.
 inline bool is_wrap(const StorageInfo& storage, std::size_t access) {
   return access + 1 == storage.accesses.size();
 }
+/// Whether the value is needed after this use.
+inline bool is_needed_after(const StorageInfo& storage, std::size_t access) {
+  return is_wrap(storage, access) ? storage.carried : storage.accesses[access + 1].reads;
+}
 
-/// Adds the memory that each position of the step finds in use if swapped gaps take none, the first position
-/// at `offset`.
-void add_base_memory(const Problem& problem, const SwapSet& swaps, MemoryCurve& curve,
-                     std::int64_t offset = 0);
+/// The memory that each position of the step finds in use if swapped gaps take none.
+std::vector<std::int64_t> base_memory(const Problem& problem, const SwapSet& swaps);
 
 }  // namespace penstock::plan

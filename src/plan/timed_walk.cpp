@@ -49,9 +49,10 @@ Boundary TimedWalk::start() const {
 
 /// Fills the curve; false if it exceeds the budget. Behind the step lies the boundary, or the next step.
 bool TimedWalk::add_memory() {
-  add_base_memory(problem_, swaps_, memory_);
+  const std::vector<std::int64_t> base = base_memory(problem_, swaps_);
+  memory_.add_all(base);
   if (!closed()) {
-    add_base_memory(problem_, swaps_, memory_, positions_);
+    memory_.add_all(base, positions_);
     return memory_.max(0, 2 * positions_ - 1) <= problem_.budget_bytes;
   }
   for (const ir::StorageId s : problem_.state()) {

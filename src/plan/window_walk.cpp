@@ -7,6 +7,11 @@
 #include "plan/policies.h"
 
 namespace penstock::plan {
+namespace {
+
+constexpr std::int64_t kUsesPerTry = 64;
+
+}  // namespace
 
 WindowWalk::WindowWalk(const Problem& problem, std::int64_t window_bytes, const Boundary& start,
                        const Boundary* end)
@@ -145,6 +150,12 @@ void WindowWalk::retreat_head() {
 
 void WindowWalk::advance_head() {
   while (head_ <= last_position() && head_ < tail_ + ops_) {
+    // The boundary may use thousands of storages: what did not fit is not looked at anew for every op.
+    const bool at_boundary = end_ != nullptr && head_ == ops_;
+    if (at_boundary && tail_ < boundary_next_try_) return;
+    if (at_boundary) {
+      boundary_next_try_ = tail_ + static_cast<std::int64_t>(boundary_uses_.size()) / kUsesPerTry;
+    }
     std::int64_t window_bytes = window_bytes_;
     for (const Use& use : uses_at(head_)) {
       if (counts(head_, use) && mark(use.storage).in_window == 0) window_bytes += footprint(use.storage);

@@ -65,7 +65,8 @@ class WindowWalk {
   MemoryCurve ahead_;
   std::vector<std::pair<std::int64_t, ir::StorageId>> reserved_;  ///< room kept from a position on; ascending
   std::int64_t tail_ = 0, head_ = 0;
-  std::int64_t window_bytes_ = 0;  ///< of the storages that the window uses
+  std::int64_t boundary_next_try_ = 0;  ///< the tail from which the head tries to pass the boundary again
+  std::int64_t window_bytes_ = 0;       ///< of the storages that the window uses
 };
 
 }  // namespace penstock::plan

@@ -4,8 +4,9 @@
 
 namespace penstock::run {
 
-plan::PoolRule virtual_pool_rule(const StorageMap& map, std::int64_t capacity_bytes, bool only_mapped) {
-  const VirtualPoolRule pool(capacity_bytes);
+plan::PoolRule virtual_pool_rule(const StorageMap& map, std::int64_t capacity_bytes, bool only_mapped,
+                                 std::int64_t rule_bytes) {
+  const VirtualPoolRule pool(rule_bytes > 0 ? rule_bytes : capacity_bytes);
   plan::PoolRule rule;
   rule.fixed_bytes = pool.fixed_bytes(map.slot_bytes);
   rule.budget_bytes = capacity_bytes - rule.fixed_bytes;

@@ -7,7 +7,6 @@
 #include "memory/virtual_pool.h"
 
 namespace penstock::training {
-namespace {
 
 TierOptions tier_options(const Options& options) {
   TierOptions tier;
@@ -21,8 +20,6 @@ TierOptions tier_options(const Options& options) {
   return tier;
 }
 
-}  // namespace
-
 Engine::Engine(const Program& program, const Options& options, MemoryPlan memory_plan,
                const TierMaker& tier_maker)
     : program_(program), memory_plan_(std::move(memory_plan)), budget_(memory_plan_.budget_bytes) {
@@ -31,6 +28,7 @@ Engine::Engine(const Program& program, const Options& options, MemoryPlan memory
 
   std::vector<const plan::Plan*> plans;
   if (memory_plan_.training) plans.push_back(&*memory_plan_.training);
+  if (memory_plan_.first) plans.push_back(&*memory_plan_.first);
   if (memory_plan_.evaluation) plans.push_back(&*memory_plan_.evaluation);
   run::map_extents(memory_plan_.map, plans);
   const TierOptions tier = tier_options(options);
@@ -58,6 +56,12 @@ run::StepStats Engine::train_step(const kernels::StepContext& context) {
 run::StepStats Engine::evaluate_step(const kernels::StepContext& context) {
   require(program_.evaluation != nullptr, "this program has no evaluation step");
   return executor_->run(*program_.evaluation, *memory_plan_.evaluation, context);
+}
+
+void Engine::replace_plan(plan::Plan plan, const plan::Profile& profile, double predicted_step_seconds) {
+  memory_plan_.training = std::move(plan);
+  memory_plan_.profile = profile;
+  memory_plan_.predicted_step_seconds = predicted_step_seconds;
 }
 
 std::int64_t Engine::swap_bytes() const {

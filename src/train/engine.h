@@ -22,6 +22,9 @@ namespace penstock::training {
 using TierMaker =
     std::function<MadeTier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes)>;
 
+/// What the options say of the tier. Throws UserError.
+TierOptions tier_options(const Options& options);
+
 /// A program with the memory to run it: the plans that fit the budget, the pool, the tier, the executor. The
 /// program must outlive it. One thread calls it.
 class Engine {
@@ -33,6 +36,12 @@ class Engine {
   run::Executor& executor() { return *executor_; }
   run::StepStats train_step(const kernels::StepContext& context);
   run::StepStats evaluate_step(const kernels::StepContext& context);
+
+  /// From the next step on; the plan must be of plan_again().
+  void replace_plan(plan::Plan plan, const plan::Profile& profile, double predicted_step_seconds);
+  void set_trace(run::Trace* trace) { executor_->set_trace(trace); }
+  /// All zero where there is no tier.
+  TierStats tier_stats() const { return tier_ ? tier_->stats() : TierStats{}; }
 
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const Pool& pool() const { return *pool_; }

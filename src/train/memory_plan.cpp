@@ -7,9 +7,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "memory/pack.h"
-#include "memory/virtual_pool.h"
+#include "memory/process.h"
 #include "plan/budget_error.h"
+#include "plan/estimate.h"
 #include "plan/make_plan.h"
+#include "plan/simulator.h"
+#include "run/pool_rule.h"
 #include "tier/tier.h"
 #include "train/packed_layout.h"
 
@@ -33,27 +36,16 @@ class Planner {
     if (program.evaluation) steps_.push_back(program.evaluation.get());
     result_.map = run::map_slots(steps_);
     result_.packed = packed_;
+    keep_capacity_bytes_ = find_keep_capacity();
   }
 
-  /// What the pool takes if everything stays, with the rounding that a pool of that size has.
-  std::int64_t keep_capacity() const {
-    const auto& slots = result_.map.slot_bytes;
-    std::int64_t capacity = std::accumulate(slots.begin(), slots.end(), std::int64_t{0});
-    for (int round = 0; round < 3; ++round) {
-      std::int64_t bytes = 0;
-      for (const lower::Executable* step : steps_) {
-        const plan::Problem problem = problem_of(*step, capacity, kUnlimited, std::nullopt);
-        bytes = std::max(bytes, plan::keep_bytes(problem) + problem.fixed_bytes);
-      }
-      capacity = bytes;
-    }
-    return capacity;
-  }
+  /// What the pool takes if everything stays.
+  std::int64_t keep_capacity() const { return keep_capacity_bytes_; }
 
   /// Throws BudgetError with the capacity that might do.
   void plan(plan::PolicyKind policy, std::int64_t capacity_bytes) {
     options_.policy = policy;
-    const std::int64_t rule_bytes = std::min(capacity_bytes, keep_capacity());
+    const std::int64_t rule_bytes = std::min(capacity_bytes, keep_capacity_bytes_);
     if (packed_) return plan_packed(rule_bytes, capacity_bytes);
     plan_steps(rule_bytes, capacity_bytes);
     result_.capacity_bytes = result_.planned_peak_bytes;
@@ -72,6 +64,21 @@ class Planner {
   }
 
  private:
+  /// With the rounding that a pool of that size has.
+  std::int64_t find_keep_capacity() const {
+    const auto& slots = result_.map.slot_bytes;
+    std::int64_t capacity = std::accumulate(slots.begin(), slots.end(), std::int64_t{0});
+    for (int round = 0; round < 3; ++round) {
+      std::int64_t bytes = 0;
+      for (const lower::Executable* step : steps_) {
+        const plan::Problem problem = problem_of(*step, capacity, kUnlimited, std::nullopt);
+        bytes = std::max(bytes, plan::keep_bytes(problem) + problem.fixed_bytes);
+      }
+      capacity = bytes;
+    }
+    return capacity;
+  }
+
   static bool parse_pool(const std::string& text) {
     if (text != "virtual" && text != "packed") {
       throw UserError("--pool '" + text + "' is not known; there are virtual and packed");
@@ -85,14 +92,19 @@ class Planner {
     if (packed_) {
       pool.footprint_bytes = packed_bytes;
       pool.swappable = [](ir::StorageId, std::int64_t bytes) { return bytes >= kTierAlignment; };
+      pool.budget_bytes = capacity_bytes;
     } else {
-      const VirtualPoolRule rule(rule_bytes);
-      pool.fixed_bytes = rule.fixed_bytes(result_.map.slot_bytes);
-      pool.footprint_bytes = [rule](std::int64_t bytes) { return rule.footprint_bytes(bytes); };
-      pool.swappable = [rule](ir::StorageId, std::int64_t bytes) { return !rule.is_small(bytes); };
+      pool = run::virtual_pool_rule(result_.map, capacity_bytes, false, rule_bytes);
     }
-    pool.budget_bytes = capacity_bytes - pool.fixed_bytes;
     return plan::make_problem(step.graph, step.scratch_bytes, pool, result_.map.storage_bytes(), boundary);
+  }
+
+  /// Evaluation's times are not measured: they are estimated, with the tier as it is.
+  plan::Profile profile_of(const lower::Executable& step, const plan::Problem& problem) const {
+    if (result_.profile && &step == program_.training.get()) return *result_.profile;
+    plan::MachineEstimate machine;
+    if (result_.profile) machine.tier = result_.profile->tier;
+    return plan::estimate_profile(problem, machine);
   }
 
   void plan_steps(std::int64_t rule_bytes, std::int64_t capacity_bytes) {
@@ -102,7 +114,12 @@ class Planner {
     for (const lower::Executable* step : steps_) {
       const plan::Problem problem = problem_of(*step, rule_bytes, capacity_bytes, boundary);
       try {
+        const plan::Profile profile = profile_of(*step, problem);
+        options_.profile = &profile;
         plan::Plan made = plan::make_plan(problem, options_);
+        if (result_.profile && step == program_.training.get()) {
+          result_.predicted_step_seconds = plan::simulate(problem, made, profile).step_seconds;
+        }
         result_.planned_peak_bytes =
             std::max(result_.planned_peak_bytes, made.summary.peak_bytes + problem.fixed_bytes);
         boundary = plan::settled(made.boundary);
@@ -140,6 +157,7 @@ class Planner {
   const Program& program_;
   MemoryPlan& result_;
   bool packed_;
+  std::int64_t keep_capacity_bytes_ = 0;
   plan::PlanOptions options_;
   std::vector<const lower::Executable*> steps_;
 };
@@ -151,8 +169,11 @@ std::int64_t MemoryPlan::overhead_bytes() const {
                          [](std::int64_t sum, const auto& tag) { return sum + tag.second; });
 }
 
-MemoryPlan plan_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
-                       const Overhead& overhead) {
+namespace {
+
+/// What every policy plans with: the process's share taken off, refusals in terms of the whole budget.
+MemoryPlan plan_with(const Program& program, const Options& options, std::int64_t budget_bytes,
+                     const Overhead& overhead, const ProfileSource& profile, bool only_whether) {
   const auto begin = Clock::now();
   MemoryPlan result;
   result.budget_bytes = budget_bytes;
@@ -162,19 +183,61 @@ MemoryPlan plan_memory(const Program& program, const Options& options, std::int6
   const std::int64_t capacity = budget_bytes - overhead_bytes;
   result.in_memory_bytes = planner.keep_capacity() + overhead_bytes;
   const bool fits = result.in_memory_bytes <= budget_bytes;
-  const plan::PolicyKind policy = options.policy.empty()
-                                      ? fits ? plan::PolicyKind::keep : plan::PolicyKind::window
-                                      : plan::parse_policy(options.policy);
+  const plan::PolicyKind policy = options.policy.empty() && fits ? plan::PolicyKind::keep
+                                  : options.policy.empty()       ? plan::PolicyKind::automatic
+                                                                 : plan::parse_policy(options.policy);
   result.policy = plan::policy_name(policy);
+  // Whatever `window` plans, `auto` does, at once.
+  const plan::PolicyKind first = policy == plan::PolicyKind::automatic ? plan::PolicyKind::window : policy;
   try {
     if (capacity < kMiB) throw plan::BudgetError(result.policy, kMiB, capacity);
-    planner.plan(policy, capacity);
+    planner.plan(first, capacity);
   } catch (const plan::BudgetError& error) {
-    const std::int64_t needed = planner.smallest_capacity(policy, error.needed_bytes());
+    const std::int64_t needed = only_whether ? 0 : planner.smallest_capacity(first, error.needed_bytes());
     throw plan::BudgetError(result.policy, needed + overhead_bytes, budget_bytes);
   }
-  result.plan_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (only_whether) return result;
+  const double first_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (profile && program.training && policy != plan::PolicyKind::keep) result.profile = profile();
+  const auto again = Clock::now();
+  result.earlier_peak_bytes = process_memory().peak_resident_bytes;
+  const std::int64_t before_bytes = reset_peak_resident() ? process_memory().resident_bytes : 0;
+  if (first != policy) result.first = result.training;
+  if (first != policy || result.profile) planner.plan(policy, capacity);
+  if (before_bytes > 0) result.planner_bytes = process_memory().peak_resident_bytes - before_bytes;
+  result.plan_seconds = first_seconds + std::chrono::duration<double>(Clock::now() - again).count();
   return result;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
+                       const Overhead& overhead, const ProfileSource& profile) {
+  return plan_with(program, options, budget_bytes, overhead, profile, false);
+}
+
+bool fits_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
+                 const Overhead& overhead) {
+  try {
+    plan_with(program, options, budget_bytes, overhead, {}, true);
+    return true;
+  } catch (const plan::BudgetError&) {
+    return false;
+  }
+}
+
+plan::Problem problem_again(const Program& program, const MemoryPlan& now) {
+  const lower::Executable& step = *program.training;
+  return plan::make_problem(step.graph, step.scratch_bytes,
+                            run::virtual_pool_rule(now.map, now.capacity_bytes, true, now.rule_bytes),
+                            now.map.storage_bytes());
+}
+
+plan::Plan plan_again(const Program& program, const MemoryPlan& now, const plan::Profile& profile) {
+  plan::PlanOptions options;
+  options.policy = plan::PolicyKind::automatic;
+  options.profile = &profile;
+  return plan::make_plan(problem_again(program, now), options);
 }
 
 }  // namespace penstock::training

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "plan/plan.h"
 #include "plan/problem.h"
+#include "plan/profile.h"
 #include "run/storage_map.h"
 #include "train/program.h"
 
@@ -21,8 +23,9 @@ using Overhead = std::map<std::string, std::int64_t>;
 struct MemoryPlan {
   std::int64_t budget_bytes = 0;
   Overhead overhead;
-  std::string policy;                    ///< the one that was taken
-  std::optional<plan::Plan> training;    ///< proved
+  std::string policy;                  ///< the one that was taken
+  std::optional<plan::Plan> training;  ///< proved
+  std::optional<plan::Plan> first;     ///< another of the same step: what it swaps has space on the tier too
   std::optional<plan::Plan> evaluation;  ///< proved
   run::StorageMap map;
   std::int64_t rule_bytes = 0;          ///< the capacity whose rounding rule the plans were made with
@@ -30,14 +33,34 @@ struct MemoryPlan {
   std::int64_t planned_peak_bytes = 0;  ///< of the pool, fixed bytes included
   std::int64_t in_memory_bytes = 0;     ///< the whole process without a budget
   double plan_seconds = 0;
-  bool packed = false;                       ///< which pool
+  std::int64_t earlier_peak_bytes = 0;   ///< resident, before the kernel's mark was set back for the next:
+  std::int64_t planner_bytes = 0;        ///< of memory, that planning took for a while
+  std::optional<plan::Profile> profile;  ///< of the training step, where the policy was given one
+  double predicted_step_seconds = 0;     ///< simulated; 0 where there is no profile
+  bool packed = false;                   ///< which pool
   std::vector<std::int64_t> packed_offsets;  ///< by slot
 
   std::int64_t overhead_bytes() const;
 };
 
-/// Plans a program within `budget_bytes`. Throws plan::BudgetError with the smallest budget that works.
+/// Gives the profile of the program's training step. Asked only once it is known that the program fits the
+/// budget, but not without a plan.
+using ProfileSource = std::function<plan::Profile()>;
+
+/// Plans a program within `budget_bytes`. Throws plan::BudgetError with the smallest budget that works. No
+/// `profile`: the policies that need one get an estimate, and no time is predicted.
 MemoryPlan plan_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
-                       const Overhead& overhead);
+                       const Overhead& overhead, const ProfileSource& profile = {});
+
+/// Whether a plan within the budget exists at all.
+bool fits_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
+                 const Overhead& overhead);
+
+/// Another plan of the training step for the pool and the tier that `now` led to, from a newer profile: only
+/// what has space on the tier is swapped. Throws plan::BudgetError where there is none. Only for the virtual
+/// pool.
+plan::Plan plan_again(const Program& program, const MemoryPlan& now, const plan::Profile& profile);
+/// The problem that such a plan solves.
+plan::Problem problem_again(const Program& program, const MemoryPlan& now);
 
 }  // namespace penstock::training

@@ -56,6 +56,14 @@ lower::ExchangeOptions exchange_options(const Options& options, const Ranks& ran
   return exchange;
 }
 
+plan::NetworkProfile network_profile(const dist::NetworkSpeed& speed, int ranks) {
+  plan::NetworkProfile profile;
+  profile.ranks = ranks;
+  if (ranks > 1) profile.bandwidth = speed.bandwidth;
+  profile.latency_seconds = speed.latency_seconds;
+  return profile;
+}
+
 void check_same_exchanges(Ranks& ranks, const ir::Graph& graph) {
   if (ranks.size() == 1) return;
   Sha256 sha;

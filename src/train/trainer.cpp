@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -19,6 +20,8 @@
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/network.h"
+#include "train/pace.h"
+#include "train/profile_store.h"
 #include "train/rank_exchange.h"
 #include "train/schedule.h"
 #include "train/state_io.h"
@@ -233,15 +236,34 @@ class Run {
     try {
       // Planning itself leaves some memory behind, so what the process really has is looked at once more
       // afterwards.
-      MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch));
+      MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch), profile_source());
       malloc_trim(0);
-      const Overhead after = overhead(options_.batch);
-      if (after.at("program") > plan.overhead.at("program"))
-        plan = plan_memory(program_, options_, budget, after);
+      Overhead after = overhead(options_.batch);
+      if (plan.profile) after["planner"] = plan.planner_bytes;  // to plan again with, between two steps
+      if (after.at("program") > plan.overhead.at("program") || after.contains("planner")) {
+        earlier_peak_bytes_ = plan.earlier_peak_bytes;
+        plan = plan_memory(program_, options_, budget, after, profile_source());
+      }
+      earlier_peak_bytes_ = std::max(earlier_peak_bytes_, plan.earlier_peak_bytes);
       return plan;
     } catch (const plan::BudgetError& error) {
       refuse(error, budget);
     }
+  }
+
+  /// The program's profile, got once.
+  ProfileSource profile_source() {
+    if (!training_) return {};
+    if (!profiles_) profiles_ = std::make_unique<ProfileStore>(program_, options_, result_.threads);
+    return [this] {
+      if (!profile_) {
+        profile_ =
+            profiles_->get([this] { note("measuring kernels and tier, once for this network and machine"); });
+        result_.profile_source = profiles_->source();
+        profile_->network = network_profile(speed_, ranks_->size());
+      }
+      return *profile_;
+    };
   }
 
   /// Says what would work instead: a larger budget, or the largest batch that this one can train.
@@ -265,8 +287,7 @@ class Run {
       try {
         program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_,
                                 exchange_options(options_, *ranks_));
-        plan_memory(program_, options_, budget, overhead(batch));
-        return true;
+        return fits_memory(program_, options_, budget, overhead(batch));
       } catch (const UserError&) {
         return false;
       }
@@ -299,6 +320,7 @@ class Run {
     result_.planned_peak_bytes = plan.planned_peak_bytes;
     result_.in_memory_bytes = plan.in_memory_bytes;
     result_.plan_seconds = plan.plan_seconds;
+    result_.predicted_step_seconds = plan.predicted_step_seconds;
     result_.swap_file_bytes = engine_->swap_bytes();
     if (ranks_->size() > 1) {
       note(fmt::format("{} ranks x batch {} = {} images a step, {} threads each", ranks_->size(),
@@ -324,7 +346,10 @@ class Run {
     context.first_sample = ranks_->rank() * options_.batch;
     context.exchanger = &exchanger_;
     context.feed = [&](float* images, std::int32_t* labels) { loader.next(images, labels); };
-    std::vector<double> stalls;
+    std::vector<double> stalls, recomputes, computes;
+    run::Trace events;
+    engine_->set_trace(&events);
+    Pace pace(program_, *engine_);
     const dist::ExchangeStats before = ranks_->communicator().stats();
     for (std::int64_t step = first_step_; step < steps_; ++step) {
       const std::int64_t epoch = loader.position().epoch;
@@ -339,7 +364,13 @@ class Run {
       result_.swapped_out_bytes = stats.swapped_out_bytes;
       result_.swapped_in_bytes = stats.swapped_in_bytes;
       stalls.push_back(stats.stall_seconds);
+      recomputes.push_back(stats.recompute_seconds);
+      computes.push_back(stats.compute_seconds);
       tell(step + 1, epoch, stats);
+      if (step + 1 < steps_) {
+        if (const auto line = pace.after_step(stats, events)) note(*line);
+      }
+      events.events.clear();
       if (!std::isfinite(loss)) {
         ranks_->fail_together(
             fmt::format("the loss is {} at step {}; a smaller --lr or a --schedule with warmup may help",
@@ -352,7 +383,13 @@ class Run {
       }
     }
     note_exchanges(before);
+    engine_->set_trace(nullptr);
+    if (const auto seen = pace.seen_profile(); seen && profiles_) profiles_->put(*seen);
     result_.stall_seconds = median(stalls);
+    result_.recompute_seconds = median(recomputes);
+    result_.compute_seconds = median(computes);
+    result_.replans = pace.replans();
+    result_.predicted_step_seconds = engine_->memory_plan().predicted_step_seconds;
     result_.skipped_images = loader.skipped_count();
     const std::vector<std::string> skipped = loader.skipped();
     for (std::size_t i = 0; i < std::min<std::size_t>(5, skipped.size()); ++i) note("skipped: " + skipped[i]);
@@ -443,7 +480,7 @@ class Run {
     result_.pool_peak_bytes = engine_->pool().peak_bytes();
     result_.fragmentation_bytes = engine_->pool().peak_lost_bytes();
     result_.peak_by_tag = engine_->budget().peak_breakdown();
-    result_.peak_rss_bytes = process_memory().peak_resident_bytes;
+    result_.peak_rss_bytes = std::max(earlier_peak_bytes_, process_memory().peak_resident_bytes);
     result_.ranks = ranks_->size();
     result_.effective_batch = whole_batch();
     result_.rank_peak_rss_bytes = of_all_ranks(*ranks_, result_.peak_rss_bytes);
@@ -472,6 +509,9 @@ class Run {
   DataPosition position_;
   Schedule schedule_;
   Program program_;
+  std::unique_ptr<ProfileStore> profiles_;
+  std::optional<plan::Profile> profile_;
+  std::int64_t earlier_peak_bytes_ = 0;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<StateIo> state_;
   Result result_;

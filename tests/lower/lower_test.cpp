@@ -228,5 +228,33 @@ TEST(RepeatNorms, GivesTheSameBitsWithLessHeld) {
   }
 }
 
+TEST(SliceUpdates, NeverHasAWholeGradientAndTrainsTheSame) {
+  Builder b("wide", {5, 2, 6, 6}, {}, true);
+  const auto hidden = b.relu(b.linear("wide", b.flatten(b.images()), 301));
+  const ir::Graph whole = training_step(lower::fuse(b.finish(b.linear("fc", hidden, 3))), {.momentum = 0.9F});
+  const std::int64_t slice_bytes = 16 * 1024;
+  const ir::Graph sliced = lower::slice_updates(whole, slice_bytes);
+  EXPECT_NO_THROW(ir::verify(sliced));
+  for (const ir::Tensor& tensor : sliced.tensors) {
+    if (tensor.role != ir::Role::gradient && tensor.role != ir::Role::optimizer_state) continue;
+    EXPECT_LE(tensor.size_bytes(), slice_bytes) << tensor.name;
+  }
+  const std::unique_ptr<kernels::Backend> backends[] = {kernels::make_onednn_backend(),
+                                                        kernels::make_reference_backend()};
+  for (const auto& backend : backends) {
+    const lower::Executable one = lower::lower(whole, *backend), two = lower::lower(sliced, *backend);
+    StepRunner a(*backend, one), c(*backend, two);
+    for (int step = 0; step < 3; ++step) EXPECT_NEAR(a.run(), c.run(), 1e-5);
+    auto have = c.state(), want = a.state();
+    std::vector<float> joined;
+    for (int k = 0; have.contains("wide.weight.momentum." + std::to_string(k)); ++k) {
+      const auto part = have.extract("wide.weight.momentum." + std::to_string(k)).mapped();
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    have["wide.weight.momentum"] = joined;
+    expect_close(have, want, 1e-5);
+  }
+}
+
 }  // namespace
 }  // namespace penstock::testing

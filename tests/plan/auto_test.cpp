@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/budget_error.h"
 #include "plan/checker.h"
 #include "plan/evictions.h"
 #include "plan/make_plan.h"
+#include "plan/random_profile.h"
 #include "plan/random_step.h"
 #include "plan/reruns.h"
 #include "plan/timed_walk.h"
@@ -13,16 +15,6 @@ namespace penstock::plan {
 namespace {
 
 constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
-
-Profile random_profile(const Problem& problem, std::uint64_t seed, double bandwidth) {
-  Dice dice(seed);
-  Profile profile;
-  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
-    profile.op_seconds.push_back({1e-5 * static_cast<double>(dice.between(1, 100))});
-  }
-  profile.tier = {bandwidth, 0.8 * bandwidth, 0.5 * bandwidth, 0.4 * bandwidth, 1e-6, seed % 2 == 0};
-  return profile;
-}
 
 TEST(TimedWalk, AnySwapSetGivesASoundPlan) {
   int made = 0;
@@ -92,8 +84,19 @@ TEST(Auto, IsNeverWorseThanTheOthers) {
       Plan plan = plan_auto(problem, profile, {true, 40});
       prove(problem, plan);
       const double seconds = simulate(problem, plan, profile).step_seconds;
-      const Plan window = make_plan(problem, {});
-      EXPECT_LE(seconds, simulate(problem, window, profile).step_seconds * (1 + 1e-9)) << seed;
+      for (const PolicyKind policy : all_policies()) {
+        PlanOptions other;
+        other.policy = policy;
+        other.profile = &profile;
+        if (policy == PolicyKind::automatic) continue;
+        try {
+          const Plan made = make_plan(problem, other);
+          EXPECT_LE(seconds, simulate(problem, made, profile).step_seconds * (1 + 1e-9))
+              << seed << " " << made.policy;
+        } catch (const BudgetError&) {
+          continue;
+        }
+      }
     }
   }
 }

@@ -23,6 +23,12 @@ TEST(MemoryCurve, AgreesWithAPlainArray) {
       const std::int64_t from = dice.between(0, last_position), to = dice.between(from, last_position);
       EXPECT_EQ(curve.max(from, to), *std::max_element(plain.begin() + from, plain.begin() + to + 1));
     }
+    const std::vector<std::int64_t> bytes(size - static_cast<std::size_t>(last_position / 2), 7);
+    curve.add_all(bytes, last_position / 2);
+    for (std::int64_t p = last_position / 2; p <= last_position; ++p) plain[static_cast<std::size_t>(p)] += 7;
+    for (std::int64_t p = 0; p <= last_position; ++p) {
+      EXPECT_EQ(curve.at(p), plain[static_cast<std::size_t>(p)]);
+    }
     curve.add(1, 0, 1000);
     EXPECT_EQ(curve.max(0, last_position), *std::max_element(plain.begin(), plain.end()));
   }

@@ -28,7 +28,7 @@ struct Exchanged {
     p = graph.add_state("p", {1000}, ir::Role::parameter, {});
     updated = graph.add_successor(p, "p'");
     graph.replace_carried(p, updated);
-    const ir::ExchangeAttrs exchange{7, ir::ExchangeKind::all_reduce, 0, 4};
+    const ir::ExchangeAttrs exchange{7, ir::ExchangeKind::all_reduce, 0, 4, {}, {}};
     graph.add_op({ir::OpKind::data, {}, "data", {}, {x}, {}});
     graph.add_op({ir::OpKind::conv, {}, "g", {x}, {dp}, {}});
     graph.add_op({ir::OpKind::reduce_start, {}, "start", {dp}, {bucket}, exchange});
@@ -106,12 +106,13 @@ TEST(Network, ExchangesTakeTimeBesideCompute) {
 TEST(Network, OneExchangeFollowsTheOther) {
   Exchanged step;
   const ir::TensorId other = step.graph.add_tensor("other", ir::DType::f32, {1000}, ir::Role::gradient);
-  const ir::OpId second = step.graph.add_op({ir::OpKind::gather_start,
-                                             {},
-                                             "second",
-                                             {},
-                                             {other},
-                                             ir::ExchangeAttrs{8, ir::ExchangeKind::all_gather, 0, 4}});
+  const ir::OpId second =
+      step.graph.add_op({ir::OpKind::gather_start,
+                         {},
+                         "second",
+                         {},
+                         {other},
+                         ir::ExchangeAttrs{8, ir::ExchangeKind::all_gather, 0, 4, {}, {}}});
   NetworkLane lane(step.graph, {4, 1000, 0, 0});
   EXPECT_EQ(lane.ready_seconds(Exchanged::wait), 0);
   EXPECT_FALSE(lane.start(Exchanged::more, 1).has_value());

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "plan/budget_error.h"
 #include "plan/checker.h"
+#include "plan/make_plan.h"
+#include "plan/random_profile.h"
 #include "plan/random_step.h"
 
 namespace penstock::plan {
@@ -118,6 +121,61 @@ TEST(Lms, TakesGivenKnobs) {
     EXPECT_GE(result.summary.swapped_out_bytes, last_bytes);
     last_bytes = result.summary.swapped_out_bytes;
   }
+}
+
+/// Steps over budgets from below what the policy needs to plenty: it plans from what it says it needs on.
+template <typename Use>
+void for_each_budget(PolicyKind policy, const Use& use) {
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
+    const RandomStep step = random_step(seed, sized(seed));
+    Problem problem = seed % 2 == 0 ? problem_of(step)
+                                    : make_problem(step.graph, step.scratch_bytes, rule_with_small(kPlenty));
+    const Profile profile = random_profile(problem, seed, seed % 3 == 0 ? 1e8 : 1e7);
+    PlanOptions options;
+    options.policy = policy;
+    options.profile = &profile;
+    const std::int64_t smallest = smallest_budget(problem, options), in_memory = keep_bytes(problem);
+    problem.budget_bytes = smallest - 1;
+    EXPECT_THROW(make_plan(problem, options), BudgetError);
+    for (int part = 0; part <= 5; ++part) {
+      problem.budget_bytes = smallest + (in_memory - smallest) * part / 5;
+      use(problem, profile, make_plan(problem, options), part);
+    }
+  }
+}
+
+bool is_state_resident(const Plan& plan) {
+  return std::all_of(plan.boundary.begin(), plan.boundary.end(),
+                     [](const Place& place) { return place.resident && place.pending == Transfer::none; });
+}
+
+TEST(SuperNeurons, CachesAndRecomputes) {
+  int swapping = 0, recomputing = 0;
+  for_each_budget(PolicyKind::superneurons, [&](const Problem&, const Profile&, const Plan& plan, int part) {
+    EXPECT_TRUE(is_state_resident(plan));
+    swapping += plan.summary.swapped_in_bytes > 0 ? 1 : 0;
+    recomputing += plan.summary.recomputed > 0 ? 1 : 0;
+    // Where all fits, nothing moves and nothing is computed twice.
+    if (part == 5) {
+      EXPECT_EQ(plan.summary.swapped_out_bytes + plan.summary.swapped_in_bytes + plan.summary.recomputed, 0);
+    }
+  });
+  EXPECT_GT(swapping, 50);
+  EXPECT_GT(recomputing, 50);
+}
+
+TEST(Pooch, KeepsSwapsAndRecomputes) {
+  int swapping = 0, recomputing = 0;
+  for_each_budget(PolicyKind::pooch, [&](const Problem&, const Profile&, const Plan& plan, int part) {
+    EXPECT_TRUE(is_state_resident(plan));
+    swapping += plan.summary.swapped_in_bytes > 0 ? 1 : 0;
+    recomputing += plan.summary.recomputed > 0 ? 1 : 0;
+    if (part == 5) {
+      EXPECT_EQ(plan.summary.swapped_out_bytes + plan.summary.swapped_in_bytes + plan.summary.recomputed, 0);
+    }
+  });
+  EXPECT_GT(swapping, 50);
+  EXPECT_GT(recomputing, 50);
 }
 
 /// A forward-only graph over the same state, which must leave all state as the training plan expects it.

@@ -11,10 +11,10 @@ std::shared_ptr<const Kernel> make_sgd_update(std::int64_t count, const ir::SgdA
       [count, attrs](const KernelArgs& args) {
         SgdStep step;
         step.count = count;
-        step.p = floats_in(args, 0);
+        step.p = floats_in(args, 0) + attrs.begin;
         step.gradient = floats_in(args, 1);
         step.m = floats_in(args, 2);
-        step.p_out = floats_out(args, 0);
+        step.p_out = floats_out(args, 0) + attrs.begin;
         step.m_out = floats_out(args, 1);
         step.learning_rate = static_cast<float>(args.step->learning_rate);
         step.momentum = attrs.momentum;
@@ -32,11 +32,11 @@ std::shared_ptr<const Kernel> make_adam_update(std::int64_t count, const ir::Ada
         const auto t = static_cast<double>(args.step->step + 1);
         AdamStep step;
         step.count = count;
-        step.p = floats_in(args, 0);
+        step.p = floats_in(args, 0) + attrs.begin;
         step.gradient = floats_in(args, 1);
         step.m = floats_in(args, 2);
         step.v = floats_in(args, 3);
-        step.p_out = floats_out(args, 0);
+        step.p_out = floats_out(args, 0) + attrs.begin;
         step.m_out = floats_out(args, 1);
         step.v_out = floats_out(args, 2);
         step.beta1 = attrs.beta1;

@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "kernels/native/loss_kernels.h"
 #include "kernels/native/update_kernels.h"
 #include "kernels/onednn/channel_layout.h"
@@ -15,13 +16,19 @@ Selection select_loss(const Request& request) {
   return selection;
 }
 
-/// Everything in the parameter's layout: the gradient is reordered if it came in another.
+/// Everything in the parameter's layout: the gradient is reordered if it came in another. A slice of a
+/// parameter lies in one piece only in the plain layout.
 Selection select_update(const Request& request) {
   const ir::Layout layout = request.given_or_plain(0);
+  const bool is_whole = request.input(1).shape.elements() == request.input(0).shape.elements();
+  require(is_whole || layout.is_plain(), "an update of a slice needs a parameter in plain layout");
   Selection selection = request.plain_selection();
-  for (ir::Layout& input : selection.inputs) input = layout;
-  for (ir::Layout& output : selection.outputs) output = layout;
-  const std::int64_t count = floats_of(request.input(0), layout);
+  if (is_whole) {
+    for (ir::Layout& input : selection.inputs) input = layout;
+    for (ir::Layout& output : selection.outputs) output = layout;
+  }
+  const std::int64_t count =
+      is_whole ? floats_of(request.input(0), layout) : request.input(1).shape.elements();
   selection.kernel = request.op.kind == ir::OpKind::sgd_update
                          ? native::make_sgd_update(count, request.op.attrs_as<ir::SgdAttrs>())
                          : native::make_adam_update(count, request.op.attrs_as<ir::AdamAttrs>());

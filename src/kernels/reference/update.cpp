@@ -6,9 +6,11 @@ namespace penstock::kernels::reference {
 
 Body sgd_update(const Described& d) {
   const bool has_momentum = d.in.size() > 2;
-  return [count = d.in[0].elements(), has_momentum, attrs = d.attrs<ir::SgdAttrs>()](const KernelArgs& args) {
+  return [count = d.in[1].elements(), has_momentum, attrs = d.attrs<ir::SgdAttrs>()](const KernelArgs& args) {
+    const float* parameters = floats_in(args, 0) + attrs.begin;
+    float* updated = floats_out(args, 0) + attrs.begin;
     for (std::int64_t i = 0; i < count; ++i) {
-      const double parameter = floats_in(args, 0)[i];
+      const double parameter = parameters[i];
       const double gradient = floats_in(args, 1)[i] + attrs.weight_decay * parameter;
       double direction = gradient;
       if (has_momentum) {
@@ -16,13 +18,15 @@ Body sgd_update(const Described& d) {
         direction = attrs.nesterov ? gradient + attrs.momentum * buffer : buffer;
         floats_out(args, 1)[i] = static_cast<float>(buffer);
       }
-      floats_out(args, 0)[i] = static_cast<float>(parameter - args.step->learning_rate * direction);
+      updated[i] = static_cast<float>(parameter - args.step->learning_rate * direction);
     }
   };
 }
 
 Body adam_update(const Described& d) {
-  return [count = d.in[0].elements(), attrs = d.attrs<ir::AdamAttrs>()](const KernelArgs& args) {
+  return [count = d.in[1].elements(), attrs = d.attrs<ir::AdamAttrs>()](const KernelArgs& args) {
+    const float* parameters = floats_in(args, 0) + attrs.begin;
+    float* updated = floats_out(args, 0) + attrs.begin;
     const double beta1 = attrs.beta1;
     const double beta2 = attrs.beta2;
     const double rate = args.step->learning_rate;
@@ -30,7 +34,7 @@ Body adam_update(const Described& d) {
     const double correction1 = 1 - std::pow(beta1, t);
     const double correction2 = std::sqrt(1 - std::pow(beta2, t));
     for (std::int64_t i = 0; i < count; ++i) {
-      double parameter = floats_in(args, 0)[i];
+      double parameter = parameters[i];
       double gradient = floats_in(args, 1)[i];
       if (attrs.decoupled) {
         parameter *= 1 - rate * attrs.weight_decay;
@@ -40,7 +44,7 @@ Body adam_update(const Described& d) {
       const double first = beta1 * floats_in(args, 2)[i] + (1 - beta1) * gradient;
       const double second = beta2 * floats_in(args, 3)[i] + (1 - beta2) * gradient * gradient;
       const double denominator = std::sqrt(second) / correction2 + attrs.epsilon;
-      floats_out(args, 0)[i] = static_cast<float>(parameter - rate / correction1 * first / denominator);
+      updated[i] = static_cast<float>(parameter - rate / correction1 * first / denominator);
       floats_out(args, 1)[i] = static_cast<float>(first);
       floats_out(args, 2)[i] = static_cast<float>(second);
     }

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "plan/plan_builder.h"
+#include "plan/swap_set.h"
+
+namespace penstock::plan {
+
+/// SuperNeurons' tensor cache over a step: state stays in memory, all else from its first use on; where room
+/// is needed, what was used least recently goes to the tier, and comes back before it is used again, one
+/// expensive op ahead. While there is room, nothing moves.
+class LruWalk {
+ public:
+  /// `expensive`: by position. `early`: gaps whose copy-outs start as soon as the gap begins, because room
+  /// will be needed; null: none. All arguments must outlive it.
+  LruWalk(const Problem& problem, const std::vector<std::uint8_t>& expensive, const SwapSet* early);
+
+  /// Call it once, with the budget at least lru_bytes().
+  void walk();
+  /// The gaps that were spent on the tier.
+  const SwapSet& evicted() const { return evicted_; }
+  Plan finish(const char* policy) { return builder_.finish(policy); }
+
+ private:
+  void bring(std::int64_t position);
+  void prefetch(std::int64_t position);
+  void leave(std::int64_t position);
+  void make_room(std::int64_t bytes);
+  void evict(ir::StorageId s);
+  void touch(ir::StorageId s, std::int64_t position);
+  void forget(ir::StorageId s);
+  bool is_cached(ir::StorageId s) const { return stamps_[static_cast<std::size_t>(s)] >= 0; }
+
+  const Problem& problem_;
+  const std::vector<std::uint8_t>& expensive_;
+  const SwapSet* early_;
+  SwapSet evicted_;
+  PlanBuilder builder_;
+  std::set<std::pair<std::int64_t, ir::StorageId>> cached_;  ///< what may go, by last use
+  std::vector<std::int64_t> stamps_;  ///< by storage: its key in cached_; -1: not in it
+  std::vector<std::uint32_t> next_access_;
+};
+
+/// The smallest budget at which an LruWalk succeeds.
+std::int64_t lru_bytes(const Problem& problem);
+
+}  // namespace penstock::plan

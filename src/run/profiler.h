@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "lower/lower.h"
+#include "memory/address_range.h"
+#include "plan/profile.h"
+#include "tier/tier.h"
+
+namespace penstock::run {
+
+/// Measures kernels and tiers before the first step, in memory of its own that is gone with it. One thread
+/// calls it; while it measures, nobody else should use the cores or the disk.
+class Profiler {
+ public:
+  /// `work_bytes`: what the neediest op of the steps that will be measured takes, or more.
+  explicit Profiler(std::int64_t work_bytes);
+
+  /// What the neediest op of a step takes: its tensors and its scratch.
+  static std::int64_t work_bytes(const lower::Executable& step);
+
+  /// Seconds of each op's kernels, by op and variant: the median of a few runs on memory that was touched
+  /// before. Ops with the same kernel are measured once. The data op, whose time is the loader's, gets what
+  /// copying a batch takes.
+  std::vector<std::vector<double>> op_seconds(const lower::Executable& step);
+
+  /// Makes a tier for extents of the given sizes.
+  using MakeTier = std::function<std::unique_ptr<Tier>(const std::vector<std::int64_t>& extent_bytes)>;
+  /// Bandwidths each way alone and together, and latency, of a tier made for the purpose.
+  plan::TierProfile tier(const MakeTier& make);
+
+ private:
+  double measure(const lower::Executable& step, ir::OpId op, const kernels::Kernel& kernel);
+  std::byte* place(std::int64_t size_bytes);
+
+  AddressRange memory_;
+  std::int64_t used_bytes_ = 0;
+  std::unordered_map<const kernels::Kernel*, double> known_;
+};
+
+}  // namespace penstock::run

@@ -1,0 +1,162 @@
+#include "train/pace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/bytes.h"
+#include "plan/budget_error.h"
+#include "plan/simulator.h"
+
+namespace penstock::training {
+namespace {
+
+/// Prediction and measurement agree if they are no further apart than this.
+constexpr double kClose = 0.04;
+/// A new plan must promise at least this, or it is not worth the change.
+constexpr double kWorthIt = 0.99;
+/// A tier is another one than was measured only beyond this.
+constexpr double kTierChange = 0.2;
+/// Planning again takes memory that was set aside; more than this share of the budget is not.
+constexpr std::int64_t kPlannerShare = 8;
+
+/// How much faster or slower a direction was than the simulation had it; 1 where too little was moved.
+double speed_ratio(std::int64_t bytes, double seconds, std::int64_t planned_bytes, double planned_seconds) {
+  if (bytes < kMiB || planned_bytes < kMiB || seconds <= 0 || planned_seconds <= 0) return 1;
+  const double ratio =
+      (static_cast<double>(bytes) / seconds) / (static_cast<double>(planned_bytes) / planned_seconds);
+  return std::abs(ratio - 1) > kTierChange ? ratio : 1;
+}
+
+/// Bytes that the plan's storages get memory for in one step.
+double mapped_bytes(const plan::Problem& problem, const plan::Plan& plan) {
+  double bytes = 0;
+  for (const plan::Instruction& in : plan.instructions) {
+    if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) {
+      bytes += static_cast<double>(problem.storage(in.id).footprint_bytes);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// Not the median: a step's time is the sum of its ops' means, not of their medians.
+double Pace::Recent::mean() const {
+  const std::size_t known = std::min<std::size_t>(count, kRecent);
+  double sum = 0;
+  for (std::size_t i = 0; i < known; ++i) sum += static_cast<double>(seconds[i]);
+  return known == 0 ? 0 : sum / static_cast<double>(known);
+}
+
+Pace::Pace(const Program& program, Engine& engine)
+    : program_(program),
+      engine_(engine),
+      ops_(program.training->graph.ops.size()),
+      next_look_(3),
+      patience_(8) {}
+
+std::optional<std::string> Pace::after_step(const run::StepStats& stats, const run::Trace& events) {
+  ++steps_;
+  if (steps_ == 1) {  // The first touches memory for the first time and fills caches.
+    before_ = engine_.tier_stats();
+    looked_from_ = steps_;
+    return std::nullopt;
+  }
+  look(stats, events);
+  const MemoryPlan& plan = engine_.memory_plan();
+  if (plan.policy != "auto" || !plan.profile || plan.packed) return std::nullopt;
+  if (plan.planner_bytes > plan.budget_bytes / kPlannerShare) return std::nullopt;
+  if (steps_ < next_look_ || !is_off()) return std::nullopt;
+  const std::int64_t replans = replans_;
+  const std::string line = plan_again();
+  next_look_ = steps_ + patience_;
+  patience_ = replans_ > replans ? 8 : 2 * patience_;
+  before_ = engine_.tier_stats();
+  looked_from_ = steps_;
+  step_ = mapping_ = {};
+  if (replans_ == replans) return std::nullopt;
+  return line;
+}
+
+void Pace::look(const run::StepStats& stats, const run::Trace& events) {
+  step_.add(stats.step_seconds);
+  mapping_.add(std::max(
+      0.0, stats.step_seconds - stats.compute_seconds - stats.stall_seconds - stats.network_seconds));
+  for (const run::TraceEvent& event : events.events) {
+    // What an op waits for other ranks is the network's time.
+    if (event.action != plan::Action::run || ir::is_exchange_wait(program_.training->graph.op(event.id).kind))
+      continue;
+    ops_[static_cast<std::size_t>(event.id)].add(event.end_seconds - event.start_seconds);
+  }
+}
+
+bool Pace::is_off() const {
+  if (step_.count < 2) return false;
+  return std::abs(step_.mean() / engine_.memory_plan().predicted_step_seconds - 1) > kClose;
+}
+
+std::optional<plan::Profile> Pace::seen_profile() const {
+  if (!engine_.memory_plan().profile || steps_ < 3) return std::nullopt;
+  return measured_profile();
+}
+
+plan::Profile Pace::measured_profile() const {
+  const MemoryPlan& plan = engine_.memory_plan();
+  plan::Profile profile = *plan.profile;
+  for (std::size_t op = 0; op < ops_.size(); ++op) {
+    if (ops_[op].count > 0) profile.op_seconds[op][0] = ops_[op].mean();
+  }
+  const std::int64_t steps = steps_ - looked_from_;
+  if (steps == 0) return profile;
+  const TierStats now = engine_.tier_stats();
+  const plan::Problem problem = problem_again(program_, plan);
+  profile.mapping_seconds_per_byte = mapping_.mean() / mapped_bytes(problem, *plan.training);
+  const plan::Simulation planned = plan::simulate(problem, *plan.training, *plan.profile);
+  const plan::Summary& summary = plan.training->summary;
+  const double reads =
+      speed_ratio(now.read_bytes - before_.read_bytes, now.read_seconds - before_.read_seconds,
+                  summary.swapped_in_bytes, planned.read_seconds);
+  const double writes =
+      speed_ratio(now.written_bytes - before_.written_bytes, now.write_seconds - before_.write_seconds,
+                  summary.swapped_out_bytes, planned.write_seconds);
+  profile.tier.read_bandwidth *= reads;
+  profile.tier.read_bandwidth_together *= reads;
+  profile.tier.write_bandwidth *= writes;
+  profile.tier.write_bandwidth_together *= writes;
+  return profile;
+}
+
+std::string Pace::plan_again() {
+  const MemoryPlan& now = engine_.memory_plan();
+  const plan::Profile seen = measured_profile();
+  const plan::Problem problem = problem_again(program_, now);
+  const double as_planned = now.predicted_step_seconds;
+  const double kept_seconds = plan::simulate(problem, *now.training, seen).step_seconds;
+  std::optional<plan::Plan> changed;
+  double changed_seconds = std::numeric_limits<double>::infinity();
+  try {
+    changed = training::plan_again(program_, now, seen);
+    changed_seconds = plan::simulate(problem, *changed, seen).step_seconds;
+  } catch (const plan::BudgetError&) {
+    // The pool was made for the plan that it has, and may hold no other.
+  }
+  std::string line =
+      fmt::format("step {}: {:.2f} s where {:.2f} s were planned", steps_, step_.mean(), as_planned);
+  const double tier = seen.tier.read_bandwidth / now.profile->tier.read_bandwidth;
+  if (tier != 1) {
+    line += fmt::format(", reads from the tier at {}/s ({:.0f} % of what was measured)",
+                        format_bytes(static_cast<std::int64_t>(seen.tier.read_bandwidth)), 100 * tier);
+  }
+  if (changed_seconds > kWorthIt * kept_seconds) {
+    engine_.replace_plan(*now.training, seen, kept_seconds);
+    return line;
+  }
+  engine_.replace_plan(std::move(*changed), seen, changed_seconds);
+  ++replans_;
+  return line + fmt::format("; planned again: {:.2f} s", changed_seconds);
+}
+
+}  // namespace penstock::training

@@ -1,0 +1,143 @@
+#include "train/profile_store.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/text_file.h"
+#include "run/profiler.h"
+#include "tier/swap_dir.h"
+
+namespace penstock::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Until a step has shown what it is: moving huge pages and single ones between address ranges, to and fro.
+constexpr double kMappingSecondsPerByte = 1e-11;
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line;
+  }
+  return "unknown";
+}
+
+/// Two directories on one device share a disk.
+std::string device_of(const std::string& directory) {
+  struct stat info {};
+  return ::stat(directory.c_str(), &info) == 0 ? std::to_string(info.st_dev) : "none";
+}
+
+}  // namespace
+
+std::string cache_directory() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return (fs::path(cache) / "penstock").string();
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return (fs::path(home) / ".cache" / "penstock").string();
+  return "";
+}
+
+ProfileStore::ProfileStore(const Program& program, const Options& options, int threads,
+                           const TierMaker& tier_maker)
+    : program_(program), options_(options), threads_(threads), tier_maker_(tier_maker) {
+  const std::string& profile = options.profile;
+  if (profile != "cached" && profile != "fresh" && !fs::is_regular_file(profile)) {
+    throw UserError(
+        fmt::format("--profile '{}': there is no such file; name one, or say cached or fresh", profile));
+  }
+}
+
+plan::Profile ProfileStore::get(const std::function<void()>& on_measure) {
+  plan::Profile profile;
+  if (options_.profile != "fresh" && find(profile)) {
+    source_ = options_.profile;
+    return profile;
+  }
+  if (on_measure) on_measure();
+  profile = measure();
+  put(profile);
+  source_ = "measured";
+  return profile;
+}
+
+bool ProfileStore::find(plan::Profile& profile) const {
+  const std::size_t ops = program_.training->graph.ops.size();
+  const bool named = options_.profile != "cached" && options_.profile != "fresh";
+  if (named) {
+    profile = plan::profile_from_json(read_file(options_.profile), options_.profile);
+    if (profile.op_seconds.size() != ops) {
+      throw UserError(
+          fmt::format("--profile '{}' is of a step of {} ops, and this one has {}; say --profile fresh",
+                      options_.profile, profile.op_seconds.size(), ops));
+    }
+    return true;
+  }
+  const std::string file = cache_file();
+  if (file.empty() || !fs::is_regular_file(file)) return false;
+  try {
+    profile = plan::profile_from_json(read_file(file), file);
+  } catch (const UserError&) {
+    return false;  // Damaged, or of another version: it is measured anew.
+  }
+  return profile.op_seconds.size() == ops;
+}
+
+void ProfileStore::put(const plan::Profile& profile) const {
+  const std::string file = cache_file();
+  if (file.empty()) return;
+  std::error_code failed;
+  fs::create_directories(fs::path(file).parent_path(), failed);
+  if (failed) return;
+  try {
+    write_file(file, plan::profile_to_json(profile));
+  } catch (const RunError&) {
+    // A full or read-only home directory is no reason not to train.
+  }
+}
+
+plan::Profile ProfileStore::measure() const {
+  const lower::Executable& step = *program_.training;
+  run::Profiler profiler(run::Profiler::work_bytes(step));
+  plan::Profile profile;
+  profile.measured = true;
+  profile.op_seconds = profiler.op_seconds(step);
+  profile.mapping_seconds_per_byte = kMappingSecondsPerByte;
+  profile.tier = profiler.tier([&](const std::vector<std::int64_t>& extents) {
+    return tier_maker_(tier_options(options_), extents).tier;
+  });
+  // A throttled link books its time when a request is made, so nothing overtakes there.
+  profile.tier.serves_waiting_first = options_.tier_bandwidth.empty();
+  return profile;
+}
+
+std::string ProfileStore::key() const {
+  const lower::Executable& step = *program_.training;
+  Sha256 hash;
+  const auto add = [&hash](const std::string& text) { hash.update(text.data(), text.size() + 1); };
+  add(fmt::format("profile 2, penstock {}, {} threads", version(), threads_));
+  add(processor_name());
+  add(ir::print(step.graph));
+  for (const auto& kernel : step.kernels) add(kernel->implementation());
+  const TierOptions tier = tier_options(options_);
+  add(fmt::format("{} {} {}", options_.tier, options_.tier_bandwidth, options_.verify));
+  if (tier.kind != TierKind::ram) {
+    add(device_of(options_.swap_dir.empty() ? default_swap_dir() : options_.swap_dir));
+  }
+  return hash.finish();
+}
+
+std::string ProfileStore::cache_file() const {
+  const std::string directory = cache_directory();
+  return directory.empty() ? ""
+                           : (fs::path(directory) / ("profile-" + key().substr(0, 32) + ".json")).string();
+}
+
+}  // namespace penstock::training
