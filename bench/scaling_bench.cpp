@@ -71,6 +71,7 @@ void print_table(const std::string& model, std::int64_t batch) {
   for (const int ranks : kRanks) {
     lower::ExchangeOptions exchange;
     exchange.ranks = ranks;
+    exchange.in_flight_bytes = std::int64_t{1} << 30;
     const training::Program program =
         training::make_program(Network::model(model), options, &optimizer, false, exchange);
     fmt::print("| {} |", ranks);
