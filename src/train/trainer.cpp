@@ -430,6 +430,7 @@ class Run {
     result_.in_memory_bytes = plan.in_memory_bytes;
     result_.plan_seconds = plan.plan_seconds;
     result_.predicted_step_seconds = plan.predicted_step_seconds;
+    if (plan.profile && plan.training) result_.bound_seconds = bound_seconds(program_, plan, *plan.profile);
     result_.swap_file_bytes = engine_->swap_bytes();
     if (plan.policy != "keep") {
       note(fmt::format("{} batch {} needs {} in memory; training within {} with policy {}, swapping to {}",
