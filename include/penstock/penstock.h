@@ -81,6 +81,44 @@ struct Network {
                         std::int64_t classes, Define define);
 };
 
+namespace dist {
+class Communicator;
+}
+
+/// The processes that train together, as one of them sees it. One thread uses it.
+class Ranks {
+ public:
+  explicit Ranks(std::unique_ptr<dist::Communicator> communicator);
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  int rank() const;
+  int size() const;
+  dist::Communicator& communicator() { return *communicator_; }
+
+  /// Each rank does its part; if that fails on any, all throw the same: what is wrong, and on which rank
+  /// unless it is on all. There must be no talk between ranks in a part.
+  void together(const std::function<void()>& part);
+  /// Does what the ranks do side by side. What fails on this rank alone is told to `on_failure` (message,
+  /// exit code), which should end all ranks: they wait for this one.
+  void side_by_side(const std::function<void()>& part,
+                    const std::function<void(const std::string&, int)>& on_failure);
+  /// Throws RunError on all ranks alike; to be called by all.
+  [[noreturn]] void fail_together(const std::string& message);
+  /// Ends all ranks at once, this process included.
+  [[noreturn]] void abort(int exit_code);
+
+ private:
+  std::unique_ptr<dist::Communicator> communicator_;
+  bool agreed_ = false;  ///< all ranks throw the same just now
+};
+
+/// Joins the processes that mpirun started; without it, one rank alone. Call it once in a process.
+std::shared_ptr<Ranks> join_ranks();
+/// Which of mpirun's processes this is, known before they are joined; 0 without mpirun.
+int launched_rank();
+
 /// What a training loop tells while it runs.
 struct Progress {
   std::int64_t step = 0;   ///< steps done
@@ -110,7 +148,7 @@ struct RunPhase {
 
 struct Options {
   std::string data = "synthetic";
-  std::int64_t batch = 32;
+  std::int64_t batch = 32;  ///< of each rank
   std::int64_t steps = 0;   ///< either steps
   std::int64_t epochs = 0;  ///< or epochs
   bool shuffle = true;
@@ -146,6 +184,12 @@ struct Options {
   std::string trace_file;   ///< the first steps as a trace for Perfetto and chrome://tracing
   std::string report_file;  ///< a page about the run, in HTML
   std::string command;      ///< what the report says the run was started by
+
+  std::shared_ptr<Ranks> ranks;  ///< join_ranks(); null: alone
+  bool shard_optimizer = false;  ///< each rank keeps a part of the optimizer's state
+  std::string bucket;            ///< gradients travel together up to this; empty: 8 MiB
+  std::string in_flight;         ///< gradients that may be on their way at a time; empty: 32 MiB
+  std::function<void(const std::string&, int)> on_rank_failure;  ///< see Ranks::side_by_side()
 
   std::function<void(const Progress&)> on_step;
   std::function<void(const RunPhase&)> on_phase;
@@ -184,6 +228,15 @@ struct Result {
   std::int64_t replans = 0;                                  ///< how often the step was planned again
   double plan_seconds = 0;
   std::int64_t swap_file_bytes = 0;
+
+  int ranks = 1;
+  std::int64_t effective_batch = 0;               ///< of all ranks
+  std::vector<std::int64_t> rank_peak_rss_bytes;  ///< by rank
+  std::int64_t network_bytes = 0;                 ///< sent by this rank per step
+  double reduce_seconds = 0;                      ///< per step: gradients were on their way
+  double reduce_wait_seconds = 0;                 ///< per step: of these, compute stood still
+  double network_bandwidth = 0;                   ///< measured at the start, bytes per second each way
+  double network_latency_seconds = 0;
 };
 
 /// What training within one budget would be like. Times are predicted.

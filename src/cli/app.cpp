@@ -24,7 +24,9 @@ constexpr const char* kExamples = R"(Examples:
   penstock show lenet --batch 64
 `penstock COMMAND --help` tells the options of a command.)";
 
+/// What the ranks find wrong together, rank 0 says.
 int report(int exit_code, const std::string& message) {
+  if (launched_rank() != 0) return exit_code;
   fmt::print(stderr, "penstock: {}\n", message);
   return exit_code;
 }

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "base/bytes.h"
-#include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
@@ -12,12 +11,12 @@ namespace penstock::cli {
 namespace {
 
 void run_eval(RunOptions& run) {
-  if (!run.json_file.empty()) check_writable(run.json_file, "--json");
+  join(run);
   ProgressView view(detail_of(run));
   run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
   run.options.on_note = [&view](const std::string& line) { view.note(line); };
   const Result result = evaluate(run.network, run.options);
-  if (!run.json_file.empty()) write_file(run.json_file, result_json(result));
+  write_result(run, result);
   if (run.quiet) return;
   fmt::print("accuracy {:.2f} % on {} test images, {:.1f} images/s, peak memory {}\n", result.accuracy * 100,
              result.test_images, result.images_per_second, format_bytes(result.peak_rss_bytes));

@@ -1,6 +1,12 @@
 #include "cli/run_options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "base/text_file.h"
 
 namespace penstock::cli {
 
@@ -17,7 +23,7 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->check(CLI::PositiveNumber);
   command.add_option("--classes", run.network.classes, "number of classes (the data's own)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--batch", options.batch, "images per step")
+  command.add_option("--batch", options.batch, "images per step, of each rank")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command.add_option("--seed", options.seed, "of everything random")->capture_default_str();
@@ -49,6 +55,12 @@ void add_common_options(CLI::App& command, RunOptions& run) {
   memory->add_option("--lms-groupby", options.lms_groupby, "policy lms: consumers this close share one read")
       ->check(CLI::PositiveNumber);
 
+  auto* ranks = command.add_option_group("Ranks (mpirun -n N penstock ...)");
+  ranks->add_flag("--shard-optimizer", options.shard_optimizer,
+                  "each rank keeps a part of the optimizer's state");
+  ranks->add_option("--bucket", options.bucket, "gradients travel together up to this size (8MiB)");
+  ranks->add_option("--in-flight", options.in_flight, "gradients that may be on their way at a time (32MiB)");
+
   command.add_option("--json", run.json_file, "write the result to this file")->type_name("FILE");
   auto* quiet = command.add_flag("--quiet", run.quiet, "print nothing but errors");
   command.add_flag("--verbose", run.verbose, "a line for each part of the run and each step")
@@ -74,6 +86,25 @@ void add_optimizer_options(CLI::App& command, Options& options) {
 
 Detail detail_of(const RunOptions& run) {
   return run.quiet ? Detail::quiet : run.verbose ? Detail::verbose : Detail::normal;
+}
+
+void join(RunOptions& run) {
+  run.options.ranks = join_ranks();
+  Ranks& ranks = *run.options.ranks;
+  run.quiet |= ranks.rank() != 0;
+  run.options.on_rank_failure = [&ranks](const std::string& message, int exit_code) {
+    fmt::print(stderr, "penstock: {}\n", message);
+    std::fflush(stderr);
+    ranks.abort(exit_code);
+  };
+  ranks.together([&] {
+    if (!run.json_file.empty() && ranks.rank() == 0) check_writable(run.json_file, "--json");
+  });
+}
+
+void write_result(const RunOptions& run, const Result& result) {
+  if (run.json_file.empty() || run.options.ranks->rank() != 0) return;
+  write_file(run.json_file, result_json(result));
 }
 
 std::string result_json(const Result& result) {
@@ -116,6 +147,19 @@ std::string result_json(const Result& result) {
   json["replans"] = result.replans;
   json["plan_seconds"] = result.plan_seconds;
   json["swap_file_bytes"] = result.swap_file_bytes;
+  json["ranks"] = result.ranks;
+  json["effective_batch"] = result.effective_batch;
+  json["rank_peak_rss_bytes"] = result.rank_peak_rss_bytes;
+  if (result.ranks > 1) {
+    json["network_bytes"] = result.network_bytes;
+    json["network_bandwidth"] = result.network_bandwidth;
+    json["network_latency_seconds"] = result.network_latency_seconds;
+    json["reduce_seconds"] = result.reduce_seconds;
+    json["reduce_wait_seconds"] = result.reduce_wait_seconds;
+    json["reduce_hidden_share"] = result.reduce_seconds > 0
+                                      ? std::max(0.0, 1 - result.reduce_wait_seconds / result.reduce_seconds)
+                                      : 0.0;
+  }
   return json.dump(2) + "\n";
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
@@ -41,14 +40,14 @@ void print_summary(const RunOptions& run, const Result& result) {
 }
 
 void run_train(RunOptions& run) {
-  if (!run.json_file.empty()) check_writable(run.json_file, "--json");
+  join(run);
   ProgressView view(detail_of(run));
   run.options.on_step = [&view](const Progress& progress) { view.step(progress); };
   run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
   run.options.on_note = [&view](const std::string& line) { view.note(line); };
   const Result result = train(run.network, run.options);
   view.finish();
-  if (!run.json_file.empty()) write_file(run.json_file, result_json(result));
+  write_result(run, result);
   if (!run.quiet) print_summary(run, result);
 }
 

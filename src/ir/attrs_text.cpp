@@ -106,6 +106,12 @@ class Writer {
     flag("decoupled", a.decoupled);
     if (a.begin > 0) item(fmt::format("begin {}", a.begin));
   }
+  void operator()(const ExchangeAttrs& a) {
+    item(exchange_name(a.kind));
+    item(fmt::format("bucket {}", a.bucket));
+    item(fmt::format("rank {} of {}", a.rank, a.ranks));
+  }
+  void operator()(const SliceAttrs& a) { item(fmt::format("from {}", a.begin)); }
 
  private:
   std::string text_;

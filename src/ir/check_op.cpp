@@ -100,6 +100,14 @@ class ShapeCheck {
     if (!problem_.empty() || out_.size() < 2) return;
     same(out_[1], Shape{out_[0][axis] * groups}, "the bias gradient");
   }
+  /// It holds the parts one behind the other; their layouts may take more than their elements.
+  void bucket(const Shape& whole, const std::vector<Shape>& parts) {
+    std::int64_t elements = 0;
+    for (const Shape& part : parts) elements += part.elements();
+    if (whole.rank() != 1 || whole[0] < elements) {
+      fail(fmt::format("a bucket of {} cannot hold {} elements", whole.to_string(), elements));
+    }
+  }
   void check();
   void batch_norm_backward();
   void layer_norm_backward();
@@ -180,6 +188,18 @@ void ShapeCheck::check() {
       if (in_[0].elements() != out_[0].elements()) {
         fail(fmt::format("{} has other elements than {}", out_[0].to_string(), in_[0].to_string()));
       }
+      return;
+    case OpKind::reduce_start:
+    case OpKind::gather_start:
+      return bucket(out_[0], in_);
+    case OpKind::reduce_wait:
+      return bucket(in_[0], out_);
+    case OpKind::gather_wait:
+      if (in_.size() != out_.size() + 1) return fail("it makes another number of parameters than it takes");
+      for (std::size_t i = 0; i < out_.size(); ++i) same(out_[i], in_[i + 1], fmt::format("output {}", i));
+      return bucket(in_[0], out_);
+    case OpKind::take_slice:
+      if (out_[0].rank() != 1) fail("a slice has one extent");
       return;
     case OpKind::split: {
       const Inferred inferred = infer_shapes(OpKind::concat, op_.attrs, out_);

@@ -59,4 +59,16 @@ const char* activation_name(Activation function) {
   throw InternalError("activation_name: not an activation");
 }
 
+const char* exchange_name(ExchangeKind kind) {
+  switch (kind) {
+    case ExchangeKind::all_reduce:
+      return "all_reduce";
+    case ExchangeKind::reduce_scatter:
+      return "reduce_scatter";
+    case ExchangeKind::all_gather:
+      return "all_gather";
+  }
+  throw InternalError("exchange_name: not an exchange");
+}
+
 }  // namespace penstock::ir

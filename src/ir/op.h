@@ -70,6 +70,13 @@ enum class OpKind : std::uint8_t {
   sgd_update,   ///< p, dp, (m) -> p', (m')                                                 SgdAttrs
   adam_update,  ///< p, dp, m, v -> p', m', v'                                              AdamAttrs
 
+  // Between ranks; see ExchangeAttrs. What is on its way belongs to the network until the op that waits for it.
+  reduce_start,  ///< dp0, dp1, ... -> bucket: one behind the other, and starts to average it over the ranks  ExchangeAttrs
+  reduce_wait,   ///< bucket -> dp0', dp1', ...: the means, or of reduce_scatter this rank's part of them     ExchangeAttrs
+  gather_start,  ///< p0, p1, ... -> bucket: this rank's part, and starts to gather the others'               ExchangeAttrs
+  gather_wait,   ///< bucket, p0, p1, ... -> p0', p1', ...: whole parameters                                  ExchangeAttrs
+  take_slice,    ///< x -> y[n]: a part of its memory, whatever its layout                                    SliceAttrs
+
   reorder,  ///< x -> y: same values in another layout                                      NoAttrs
 };
 // clang-format on
@@ -77,6 +84,12 @@ enum class OpKind : std::uint8_t {
 inline constexpr int kOpKinds = static_cast<int>(OpKind::reorder) + 1;
 
 const char* op_name(OpKind kind);
+
+/// Ops that do more than compute their outputs, and so run once in a step: data takes a batch, the others
+/// talk to other ranks.
+constexpr bool has_side_effects(OpKind kind) {
+  return kind == OpKind::data || (kind >= OpKind::reduce_start && kind <= OpKind::gather_wait);
+}
 
 enum class Phase : std::uint8_t { forward, backward, update };
 const char* phase_name(Phase phase);
@@ -170,10 +183,24 @@ struct AdamAttrs {
   std::int64_t begin = 0;
   bool operator==(const AdamAttrs&) const = default;
 };
+/// How ranks average an array, by slices of rank_slice(): all get all of it, or each gets its own slice and
+/// (all_gather) what became of it is brought together again.
+enum class ExchangeKind : std::uint8_t { all_reduce, reduce_scatter, all_gather };
+const char* exchange_name(ExchangeKind kind);
+struct ExchangeAttrs {
+  std::int32_t bucket = 0;  ///< a start and its wait have the same; no other pair of the step has
+  ExchangeKind kind = ExchangeKind::all_reduce;
+  std::int32_t rank = 0, ranks = 1;
+  bool operator==(const ExchangeAttrs&) const = default;
+};
+struct SliceAttrs {
+  std::int64_t begin = 0;  ///< in elements; how many is the output's shape
+  bool operator==(const SliceAttrs&) const = default;
+};
 
 using Attrs = std::variant<NoAttrs, ConvAttrs, LinearAttrs, MatmulAttrs, NormAttrs, StatisticsAttrs,
                            ActivationAttrs, PoolAttrs, LrnAttrs, DropoutAttrs, AxisAttrs, PadAttrs,
-                           UpsampleAttrs, TransposeAttrs, SgdAttrs, AdamAttrs>;
+                           UpsampleAttrs, TransposeAttrs, SgdAttrs, AdamAttrs, ExchangeAttrs, SliceAttrs>;
 
 /// "stride 2, padding 1, groups 32"; empty for NoAttrs. Equal attributes have equal texts: kernels are cached
 /// by it.

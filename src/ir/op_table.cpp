@@ -69,6 +69,11 @@ constexpr std::array<OpInfo, kOpKinds> kTable{{
     {OpKind::count_correct, "count_correct", kAttrs<NoAttrs>, 2, 2, 1, 1},
     {OpKind::sgd_update, "sgd_update", kAttrs<SgdAttrs>, 2, 3, 1, 2},
     {OpKind::adam_update, "adam_update", kAttrs<AdamAttrs>, 4, 4, 3, 3},
+    {OpKind::reduce_start, "reduce_start", kAttrs<ExchangeAttrs>, 1, kManyTensors, 1, 1},
+    {OpKind::reduce_wait, "reduce_wait", kAttrs<ExchangeAttrs>, 1, 1, 0, kManyTensors},
+    {OpKind::gather_start, "gather_start", kAttrs<ExchangeAttrs>, 0, kManyTensors, 1, 1},
+    {OpKind::gather_wait, "gather_wait", kAttrs<ExchangeAttrs>, 2, kManyTensors, 1, kManyTensors},
+    {OpKind::take_slice, "take_slice", kAttrs<SliceAttrs>, 1, 1, 1, 1},
     {OpKind::reorder, "reorder", kAttrs<NoAttrs>, 1, 1, 1, 1},
 }};
 

@@ -61,7 +61,8 @@ struct Tensor {
   Layout layout;
   StorageId storage = kNone;  ///< tensors of one storage take turns in the same memory
   OpId producer = kNone;
-  Init init;  ///< of state that enters the step
+  bool pinned = false;  ///< the network works on it beside compute: its storage never leaves memory
+  Init init;            ///< of state that enters the step
 
   std::int64_t size_bytes() const {
     return layout.is_plain() ? shape.elements() * dtype_bytes(dtype) : layout.size_bytes;

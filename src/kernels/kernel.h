@@ -11,6 +11,15 @@
 
 namespace penstock::kernels {
 
+/// What ops that talk to other ranks call. One thread.
+class Exchanger {
+ public:
+  virtual ~Exchanger() = default;
+  /// Starts; until wait() returns the values belong to the network.
+  virtual void start(const ir::ExchangeAttrs& exchange, float* values, std::int64_t count) = 0;
+  virtual void wait(const ir::ExchangeAttrs& exchange) = 0;
+};
+
 /// What changes from step to step and is not a tensor. Owned by the caller of the step.
 struct StepContext {
   std::uint64_t seed = 0;
@@ -20,6 +29,7 @@ struct StepContext {
       0;  ///< this rank's first sample's place in the whole batch: part of dropout's key
   /// Writes the next batch: images (plain NCHW) and labels.
   std::function<void(float* images, std::int32_t* labels)> feed;
+  Exchanger* exchanger = nullptr;  ///< where the step has ops that need one
 };
 
 /// Pointers in the order of the op's inputs and outputs. An output may be the same address as an input where

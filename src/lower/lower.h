@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -23,18 +25,41 @@ ir::Graph repeat_norms(ir::Graph graph);
 /// slices depend on the weight's size alone, not on the budget.
 ir::Graph slice_updates(ir::Graph graph, std::int64_t slice_bytes = std::int64_t{32} << 20);
 
+/// Optimizer state of which each rank holds a part: rank q has floats [bounds[q], bounds[q + 1]) of an array
+/// that lies in memory as the parameter does. In the graph the state is this rank's part, under the same
+/// name, or it is not there where that is empty.
+struct ShardedState {
+  std::string name;
+  std::string parameter;
+  std::vector<std::int64_t> bounds;
+};
+
 /// A step that can be run: the graph with layouts, reorders and shared storages, and a kernel for each op.
 struct Executable {
   ir::Graph graph;
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  ///< by op
   std::vector<std::int64_t> scratch_bytes;                      ///< by op
+  std::vector<ShardedState> sharded;                            ///< where the optimizer is sharded
+};
+
+/// How gradients are averaged over ranks. The result does not depend on the sizes.
+struct ExchangeOptions {
+  int rank = 0;
+  int ranks = 1;
+  /// Gradients travel together up to this; a larger one (half of it and more) alone, which saves copying it.
+  std::int64_t bucket_bytes = 8 << 20;
+  /// What may be on its way, and so in memory, before the oldest is waited for.
+  std::int64_t in_flight_bytes = 32 << 20;
+  bool shard_optimizer = false;  ///< each rank keeps and updates a part of the optimizer's state
 };
 
 struct LowerOptions {
   bool in_place = true;
+  ExchangeOptions exchange;
 };
 
-/// Chooses layouts and kernels (assign_layouts), then shares storages where an op may overwrite an input that
+/// Chooses layouts and kernels (assign_layouts), puts exchanges between ranks before the updates
+/// (exchange_gradients), then shares storages where an op may overwrite an input that
 /// nobody reads later (share_in_place). `fixed_state`: layouts of state tensors by name that are already
 /// decided (the evaluation graph takes those of the training graph), may be null.
 Executable lower(const ir::Graph& graph, kernels::Backend& backend, const LowerOptions& options = {},

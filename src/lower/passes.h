@@ -14,6 +14,11 @@ ir::Graph compact(ir::Graph graph);
 /// so; a reordered parameter only those of the same phase, so that it is not kept from forward to backward.
 Executable assign_layouts(const ir::Graph& graph, kernels::Backend& backend, const Executable* fixed_state);
 
+/// Averages each gradient over the ranks before its update. Updates move back: gradients start on their way
+/// in buckets, in the order in which backward completes them, and an update waits for its own bucket only, as
+/// late as the options allow.
+void exchange_gradients(Executable& executable, kernels::Backend& backend, const ExchangeOptions& options);
+
 /// Lets an output take the storage of an input that its kernel may overwrite and that nobody reads later.
 void share_in_place(Executable& executable);
 

@@ -169,7 +169,10 @@ class Checker {
       throw Violation{"there is no variant " + std::to_string(in.variant)};
     }
     int& runs = runs_[static_cast<std::size_t>(in.id)];
-    if (op.kind == ir::OpKind::data && runs > 0) throw Violation{"it would take another batch"};
+    if (ir::has_side_effects(op.kind) && runs > 0) {
+      throw Violation{op.kind == ir::OpKind::data ? "it would take another batch"
+                                                  : "it would talk to the other ranks again"};
+    }
     for (const ir::TensorId input : op.inputs) {
       const Held& held = held_[static_cast<std::size_t>(problem_.graph->tensor(input).storage)];
       if (held.pending == Transfer::read)

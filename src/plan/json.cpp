@@ -115,6 +115,10 @@ std::string profile_to_json(const Profile& profile) {
                   {"write_bandwidth_together", profile.tier.write_bandwidth_together},
                   {"latency_seconds", profile.tier.latency_seconds},
                   {"serves_waiting_first", profile.tier.serves_waiting_first}};
+  json["network"] = {{"ranks", profile.network.ranks},
+                     {"bandwidth", profile.network.bandwidth},
+                     {"latency_seconds", profile.network.latency_seconds},
+                     {"message_seconds", profile.network.message_seconds}};
   json["op_seconds"] = profile.op_seconds;
   return json.dump();
 }
@@ -132,9 +136,17 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
     profile.tier.latency_seconds = tier.at("latency_seconds").get<double>();
     profile.tier.serves_waiting_first = tier.at("serves_waiting_first").get<bool>();
     profile.op_seconds = json.at("op_seconds").get<std::vector<std::vector<double>>>();
+    if (json.contains("network")) {
+      const Json& network = json.at("network");
+      profile.network.ranks = network.at("ranks").get<int>();
+      profile.network.bandwidth = network.at("bandwidth").get<double>();
+      profile.network.latency_seconds = network.at("latency_seconds").get<double>();
+      profile.network.message_seconds = network.at("message_seconds").get<double>();
+    }
+    if (profile.network.ranks < 1) throw UserError("there is no rank");
     for (const double bandwidth :
-         {profile.tier.read_bandwidth, profile.tier.write_bandwidth, profile.tier.read_bandwidth_together,
-          profile.tier.write_bandwidth_together}) {
+         {profile.network.bandwidth, profile.tier.read_bandwidth, profile.tier.write_bandwidth,
+          profile.tier.read_bandwidth_together, profile.tier.write_bandwidth_together}) {
       if (!(bandwidth > 0)) throw UserError("a bandwidth is not above 0");
     }
     for (const auto& variants : profile.op_seconds) {

@@ -23,6 +23,7 @@ void add_use(std::vector<Use>& uses, ir::StorageId storage, bool reads, bool wri
 void describe_storages(Problem& problem, const PoolRule& rule, std::span<const std::int64_t> storage_bytes) {
   const ir::Graph& graph = *problem.graph;
   problem.storages.resize(std::max(storage_bytes.size(), static_cast<std::size_t>(graph.storages)));
+  std::vector<bool> pinned(problem.storages.size(), false);
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     const ir::Tensor& tensor = graph.tensors[t];
     StorageInfo& storage = problem.storages[static_cast<std::size_t>(tensor.storage)];
@@ -31,13 +32,14 @@ void describe_storages(Problem& problem, const PoolRule& rule, std::span<const s
       storage.role = tensor.role;
     }
     storage.size_bytes = std::max(storage.size_bytes, tensor.size_bytes());
+    if (tensor.pinned) pinned[static_cast<std::size_t>(tensor.storage)] = true;
   }
   for (std::size_t s = 0; s < problem.storages.size(); ++s) {
     StorageInfo& storage = problem.storages[s];
     if (s < storage_bytes.size()) storage.size_bytes = std::max(storage.size_bytes, storage_bytes[s]);
     if (storage.size_bytes == 0) continue;
     storage.footprint_bytes = rule.footprint_bytes(storage.size_bytes);
-    storage.swappable = rule.swappable(static_cast<ir::StorageId>(s), storage.size_bytes);
+    storage.swappable = !pinned[s] && rule.swappable(static_cast<ir::StorageId>(s), storage.size_bytes);
   }
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "ir/tensor.h"
+#include "ir/op.h"
 
 namespace penstock::plan {
 
@@ -19,10 +20,22 @@ struct TierProfile {
   bool operator==(const TierProfile&) const = default;
 };
 
-/// Measured (or estimated) times of one graph's ops and of a tier. Plain data.
+/// How fast ranks exchange arrays; see ir::ExchangeKind. Exchanges follow one another.
+struct NetworkProfile {
+  int ranks = 1;
+  double bandwidth = 1e9;      ///< bytes per second of one rank, each way; above 0
+  double latency_seconds = 0;  ///< of an exchange, beside its bytes
+  double message_seconds = 0;  ///< more for each rank that a slice is sent to
+
+  double seconds(ir::ExchangeKind kind, std::int64_t size_bytes) const;
+  bool operator==(const NetworkProfile&) const = default;
+};
+
+/// Measured (or estimated) times of one graph's ops, of a tier and of the network. Plain data.
 struct Profile {
   std::vector<std::vector<double>> op_seconds;  ///< by op, then by variant
   TierProfile tier;
+  NetworkProfile network;
   double mapping_seconds_per_byte = 0;  ///< of compute's time, to give memory to a storage and take it back
   bool measured = false;                ///< otherwise an estimate
 
@@ -32,7 +45,8 @@ struct Profile {
 };
 
 /// The profile as JSON: {"version": 1, "measured": bool, "op_seconds": [[s, ...], ...],
-/// "mapping_seconds_per_byte": s, "tier": {...}}, keys of the tier as the members above.
+/// "mapping_seconds_per_byte": s, "tier": {...}, "network": {...}}, keys of tier and network as the members
+/// above. A file without a network is of one rank.
 std::string profile_to_json(const Profile& profile);
 /// Throws UserError that names `source` if the text is not such a profile.
 Profile profile_from_json(const std::string& text, const std::string& source);

@@ -70,7 +70,7 @@ bool Recomputer::make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
   if (producer == ir::kNone || producer >= at) return false;
   if (std::find(ops.begin(), ops.end(), producer) != ops.end()) return true;
   const ir::Op& op = problem_.graph->op(producer);
-  if (op.kind == ir::OpKind::data || ops.size() >= kMaxChain) return false;
+  if (ir::has_side_effects(op.kind) || ops.size() >= kMaxChain) return false;
   for (const ir::TensorId output : op.outputs) {
     if (problem_.storages[storage_of(output)].carried) return false;
   }

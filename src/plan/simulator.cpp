@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/network_lane.h"
 #include "plan/tier_lanes.h"
 
 namespace penstock::plan {
@@ -17,6 +18,7 @@ class Simulator {
         profile_(profile),
         with_timeline_(with_timeline),
         lanes_(profile.tier, problem.storages.size()),
+        network_(*problem.graph, profile.network),
         pending_(problem.storages.size(), Transfer::none) {}
 
   Simulation simulate() {
@@ -67,11 +69,31 @@ class Simulator {
     const bool repeated = ran_[static_cast<std::size_t>(in.id)];
     ran_[static_cast<std::size_t>(in.id)] = true;
     if (scratch_bytes > 0) take(scratch_bytes);
+    wait_for_network(in.id);
     note(Action::run, in.id, repeated, now_seconds_, now_seconds_ + seconds);
     now_seconds_ += seconds;
+    start_on_network(in.id);
     if (scratch_bytes > 0) take(-scratch_bytes);
     result_.compute_seconds += seconds;
     if (repeated) result_.recompute_seconds += seconds;
+  }
+
+  void wait_for_network(ir::OpId op) {
+    const double ready_seconds = network_.ready_seconds(op);
+    if (ready_seconds <= now_seconds_) return;
+    const ir::StorageId bucket = problem_.graph->tensor(problem_.graph->op(op).inputs[0]).storage;
+    note(Action::wait, bucket, false, now_seconds_, ready_seconds);
+    result_.network_stall_seconds += ready_seconds - now_seconds_;
+    now_seconds_ = ready_seconds;
+  }
+
+  void start_on_network(ir::OpId op) {
+    const auto busy = network_.start(op, now_seconds_);
+    if (!busy) return;
+    result_.network_seconds += busy->end_seconds - busy->start_seconds;
+    if (!with_timeline_) return;
+    result_.network.push_back(
+        {Action::run, op, false, busy->start_seconds - begin_seconds_, busy->end_seconds - begin_seconds_});
   }
 
   void start(ir::StorageId s, Transfer direction) {
@@ -120,6 +142,7 @@ class Simulator {
   const Profile& profile_;
   bool with_timeline_;
   TierLanes lanes_;
+  NetworkLane network_;
   std::vector<Transfer> pending_;
   std::vector<bool> ran_;
   std::int64_t used_bytes_ = 0;

@@ -15,6 +15,7 @@ TimedWalk::TimedWalk(const Problem& problem, const Profile& profile, const SwapS
       positions_(static_cast<std::int64_t>(problem.ops.size())),
       builder_(problem, start()),
       lanes_(profile.tier, problem.storages.size()),
+      network_(*problem.graph, profile.network),
       memory_(2 * problem.ops.size() + 1),
       is_retired_(problem.storages.size(), 0),
       next_access_(problem.storages.size(), 0) {}
@@ -201,7 +202,9 @@ void TimedWalk::run(std::int64_t position) {
     }
   }
   builder_.run(static_cast<std::int32_t>(position));
-  now_seconds_ += profile_.seconds(problem_.order[static_cast<std::size_t>(position)]);
+  const ir::OpId op = problem_.order[static_cast<std::size_t>(position)];
+  now_seconds_ = std::max(now_seconds_, network_.ready_seconds(op)) + profile_.seconds(op);
+  network_.start(op, now_seconds_);
 }
 
 void TimedWalk::write(ir::StorageId s) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/memory_curve.h"
+#include "plan/network_lane.h"
 #include "plan/plan_builder.h"
 #include "plan/profile.h"
 #include "plan/swap_set.h"
@@ -66,6 +67,7 @@ class TimedWalk {
   std::int64_t positions_;
   PlanBuilder builder_;
   TierLanes lanes_;
+  NetworkLane network_;
   MemoryCurve memory_;
   double now_seconds_ = 0;
   std::set<std::pair<std::int64_t, ir::StorageId>> demands_;  ///< what is to come in, by deadline

@@ -67,7 +67,9 @@ class Executor::Impl {
     const double end = clock_seconds();
     const bool repeated = ran_[static_cast<std::size_t>(in.id)];
     ran_[static_cast<std::size_t>(in.id)] = true;
-    stats.compute_seconds += end - start;
+    const ir::OpKind kind = step.graph.op(in.id).kind;
+    const bool waits = kind == ir::OpKind::reduce_wait || kind == ir::OpKind::gather_wait;
+    (waits ? stats.network_seconds : stats.compute_seconds) += end - start;
     if (repeated) stats.recompute_seconds += end - start;
     if (trace_ != nullptr) {
       const double origin = trace_->origin_seconds;
@@ -106,6 +108,10 @@ void Executor::write_state(ir::StorageId storage, const std::function<void(void*
 
 void Executor::read_state(ir::StorageId storage, const std::function<void(const void*)>& use) {
   impl_->state().read(storage, use);
+}
+
+void Executor::borrow(ir::StorageId storage, const std::function<void(void*)>& use) {
+  impl_->state().borrow(storage, use);
 }
 
 StepStats Executor::run(const lower::Executable& step, const plan::Plan& plan,

@@ -38,6 +38,9 @@ class Executor {
   /// Lets `use` see a storage of the state, which must have been written, between steps.
   void read_state(ir::StorageId storage, const std::function<void(const void*)>& use);
 
+  /// Lets `use` work in the memory of a storage that is not state, between steps.
+  void borrow(ir::StorageId storage, const std::function<void(void*)>& use);
+
   /// Runs one step. All state of the plan's boundary must have been written. Where the state is not at that
   /// boundary (first step, another plan than last time, state read in between) it is moved there first.
   StepStats run(const lower::Executable& step, const plan::Plan& plan, const kernels::StepContext& context);

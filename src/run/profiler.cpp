@@ -157,7 +157,7 @@ std::vector<std::vector<double>> Profiler::op_seconds(const lower::Executable& s
   std::vector<std::vector<double>> seconds;
   for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
     const ir::Op& op = step.graph.ops[i];
-    if (op.kind == ir::OpKind::data) {
+    if (ir::has_side_effects(op.kind)) {
       double bytes = 0;
       for (const ir::TensorId t : op.outputs) bytes += static_cast<double>(step.graph.tensor(t).size_bytes());
       seconds.push_back({bytes / kCopyBytesPerSecond});

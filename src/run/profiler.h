@@ -24,8 +24,8 @@ class Profiler {
   static std::int64_t work_bytes(const lower::Executable& step);
 
   /// Seconds of each op's kernels, by op and variant: the median of a few runs on memory that was touched
-  /// before. Ops with the same kernel are measured once. The data op, whose time is the loader's, gets what
-  /// copying a batch takes.
+  /// before. Ops with the same kernel are measured once. Ops that take a batch or talk to
+  /// other ranks get what copying their outputs takes.
   std::vector<std::vector<double>> op_seconds(const lower::Executable& step);
 
   /// Makes a tier for extents of the given sizes.

@@ -51,6 +51,14 @@ void StateMover::read(ir::StorageId s, const std::function<void(const void*)>& u
   use(residency_.address(s));
 }
 
+void StateMover::borrow(ir::StorageId s, const std::function<void(void*)>& use) {
+  require(!is_known_[static_cast<std::size_t>(s)], "executor: state is borrowed");
+  make_room_for(s);
+  residency_.acquire(s);
+  use(residency_.address(s));
+  residency_.release(s);
+}
+
 void StateMover::settle(const plan::Boundary& boundary) {
   std::vector<const plan::Place*> wanted(is_known_.size(), nullptr);
   for (const plan::Place& place : boundary) {

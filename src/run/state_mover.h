@@ -17,6 +17,9 @@ class StateMover {
 
   void write(ir::StorageId s, const std::function<void(void*)>& fill);
   void read(ir::StorageId s, const std::function<void(const void*)>& use);
+  /// Lets `use` have the memory of a storage that is not state; what it holds is undefined before and lost
+  /// after.
+  void borrow(ir::StorageId s, const std::function<void(void*)>& use);
   /// Makes everything as the boundary says; state that it does not name goes to the tier.
   void settle(const plan::Boundary& boundary);
   void wait_for_all();

@@ -21,12 +21,15 @@ struct Program {
   const ir::Graph& state_graph() const { return training ? training->graph : evaluation->graph; }
 };
 
-/// Builds, fuses, differentiates and lowers. `optimizer` null: no training step.
+/// Builds, fuses, differentiates and lowers. `optimizer` null: no training step. `exchange`: with
+/// whom the training step averages its gradients.
 Program make_program(const Network& network, const models::ModelOptions& options,
-                     const OptimizerOptions* optimizer, bool evaluation);
+                     const OptimizerOptions* optimizer, bool evaluation,
+                     const lower::ExchangeOptions& exchange = {});
 
-/// The unlowered training step: forward, loss, backward, updates.
+/// The unlowered training step: forward, loss, backward, updates. `slices`: those of large weights in slices;
+/// not where ranks share the optimizer's state, which cuts it in another way.
 ir::Graph training_graph(const Network& network, const models::ModelOptions& options,
-                         const OptimizerOptions& optimizer);
+                         const OptimizerOptions& optimizer, bool slices = true);
 
 }  // namespace penstock::training

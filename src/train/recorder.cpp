@@ -61,7 +61,8 @@ report::RunReport describe(const Result& result) {
 
 }  // namespace
 
-Recorder::Recorder(const Options& options) : options_(options) {
+Recorder::Recorder(const Options& options, bool on) : options_(options), on_(on) {
+  if (!on) return;
   if (!options.trace_file.empty()) check_writable(options.trace_file, "--trace");
   if (!options.report_file.empty()) check_writable(options.report_file, "--report");
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <new>
 
 #include "base/bytes.h"
@@ -74,12 +75,112 @@ std::int64_t StateIo::conversion_bytes(const ir::Graph& graph) {
   return bytes;
 }
 
-StateIo::StateIo(const Program& program, run::Executor& executor)
+std::int64_t StateIo::shard_bytes(const Program& program) {
+  std::int64_t floats = 0;
+  if (!program.training) return floats;
+  for (const lower::ShardedState& shard : program.training->sharded) {
+    for (std::size_t i = 1; i < shard.bounds.size(); ++i) {
+      floats = std::max(floats, shard.bounds[i] - shard.bounds[i - 1]);
+    }
+  }
+  return floats * 4;
+}
+
+StateIo::StateIo(const Program& program, run::Executor& executor, dist::Communicator* communicator)
     : program_(program),
       executor_(executor),
+      communicator_(communicator),
       entries_(list(program.state_graph())),
       buffer_(nullptr, std::free),
-      scratch_(nullptr, std::free) {}
+      scratch_(nullptr, std::free) {
+  list_shards();
+}
+
+void StateIo::list_shards() {
+  if (!program_.training || program_.training->sharded.empty()) return;
+  require(communicator_ != nullptr, "sharded state needs a communicator");
+  std::map<std::string, StateEntry> entries;
+  for (StateEntry& entry : entries_) entries.emplace(entry.name, entry);
+  for (const lower::ShardedState& shard : program_.training->sharded) {
+    StateEntry& entry = entries[shard.name];
+    entry.name = shard.name;
+    entry.role = ir::Role::optimizer_state;
+    entry.shape = entries.at(shard.parameter).shape;
+    entry.shard = &shard;
+  }
+  entries_.clear();
+  for (auto& [name, entry] : entries) entries_.push_back(std::move(entry));
+  const ir::Graph& graph = program_.training->graph;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::gather_wait) continue;
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      gathered_in_.emplace(graph.tensor(op.inputs[i]).name, graph.tensor(op.inputs[0]).storage);
+    }
+  }
+}
+
+const ir::Tensor& StateIo::parameter_of(const StateEntry& entry) const {
+  const auto found =
+      std::lower_bound(entries_.begin(), entries_.end(), entry.shard->parameter,
+                       [](const StateEntry& e, const std::string& name) { return e.name < name; });
+  return program_.state_graph().tensor(found->tensor);
+}
+
+void StateIo::convert(const ir::Tensor& tensor, const ir::Layout& from_layout, const ir::Layout& to_layout,
+                      const void* from, void* to) {
+  const auto kernel = program_.backend->reorder(tensor, from_layout, to_layout);
+  scratch_.reset(kernel->scratch_bytes() > 0 ? allocate(kernel->scratch_bytes()) : nullptr);
+  const std::array<const void*, 1> inputs{from};
+  const std::array<void*, 1> outputs{to};
+  kernel->run({inputs, outputs, scratch_.get(), nullptr});
+}
+
+void StateIo::read_sharded(const StateEntry& entry, const std::function<void(const float*)>& use) {
+  own_.clear();
+  if (entry.tensor != ir::kNone) {
+    const ir::Tensor& part = program_.state_graph().tensor(entry.tensor);
+    executor_.read_state(part.storage, [&](const void* memory) {
+      const auto* values = static_cast<const float*>(memory);
+      own_.assign(values, values + part.shape.elements());
+    });
+  }
+  if (communicator_->rank() != 0) return communicator_->gather(own_.data(), entry.shard->bounds, nullptr);
+  executor_.borrow(gathered_in_.at(entry.shard->parameter), [&](void* memory) {
+    auto* whole = static_cast<float*>(memory);
+    communicator_->gather(own_.data(), entry.shard->bounds, whole);
+    const ir::Tensor& parameter = parameter_of(entry);
+    if (parameter.layout.is_plain()) return use(whole);
+    convert(parameter, parameter.layout, plain_layout(parameter), whole, conversion());
+    use(conversion());
+  });
+}
+
+void StateIo::write_sharded(const StateEntry& entry, const std::function<void(float*)>& fill) {
+  const auto rank = static_cast<std::size_t>(communicator_->rank());
+  const std::int64_t begin = entry.shard->bounds[rank];
+  const std::int64_t end = entry.shard->bounds[rank + 1];
+  executor_.borrow(gathered_in_.at(entry.shard->parameter), [&](void* memory) {
+    auto* whole = static_cast<float*>(memory);
+    const ir::Tensor& parameter = parameter_of(entry);
+    if (parameter.layout.is_plain()) {
+      fill(whole);
+    } else {
+      fill(conversion());
+      convert(parameter, plain_layout(parameter), parameter.layout, conversion(), whole);
+    }
+    own_.assign(whole + begin, whole + end);
+  });
+  if (entry.tensor == ir::kNone) return;
+  executor_.write_state(program_.state_graph().tensor(entry.tensor).storage, [&](void* memory) {
+    std::copy(own_.begin(), own_.end(), static_cast<float*>(memory));
+  });
+}
+
+void StateIo::lend_shards() {
+  for (const StateEntry& entry : entries_) {
+    if (entry.shard != nullptr) read(entry, [](const float*) {});
+  }
+}
 
 float* StateIo::conversion() {
   if (!buffer_) buffer_.reset(allocate(std::max<std::int64_t>(1, conversion_bytes(program_.state_graph()))));
@@ -87,33 +188,32 @@ float* StateIo::conversion() {
 }
 
 void StateIo::read(const StateEntry& entry, const std::function<void(const float*)>& use) {
+  if (entry.shard != nullptr) return read_sharded(entry, use);
   const ir::Tensor& tensor = program_.state_graph().tensor(entry.tensor);
   executor_.read_state(tensor.storage, [&](const void* memory) {
     if (tensor.layout.is_plain()) return use(static_cast<const float*>(memory));
-    const auto kernel = program_.backend->reorder(tensor, tensor.layout, plain_layout(tensor));
-    scratch_.reset(kernel->scratch_bytes() > 0 ? allocate(kernel->scratch_bytes()) : nullptr);
-    const std::array<const void*, 1> inputs{memory};
-    const std::array<void*, 1> outputs{conversion()};
-    kernel->run({inputs, outputs, scratch_.get(), nullptr});
+    convert(tensor, tensor.layout, plain_layout(tensor), memory, conversion());
     use(conversion());
   });
 }
 
 void StateIo::write(const StateEntry& entry, const std::function<void(float*)>& fill) {
+  if (entry.shard != nullptr) return write_sharded(entry, fill);
   const ir::Tensor& tensor = program_.state_graph().tensor(entry.tensor);
   executor_.write_state(tensor.storage, [&](void* memory) {
     if (tensor.layout.is_plain()) return fill(static_cast<float*>(memory));
     fill(conversion());
-    const auto kernel = program_.backend->reorder(tensor, plain_layout(tensor), tensor.layout);
-    scratch_.reset(kernel->scratch_bytes() > 0 ? allocate(kernel->scratch_bytes()) : nullptr);
-    const std::array<const void*, 1> inputs{conversion()};
-    const std::array<void*, 1> outputs{memory};
-    kernel->run({inputs, outputs, scratch_.get(), nullptr});
+    convert(tensor, plain_layout(tensor), tensor.layout, conversion(), memory);
   });
 }
 
 void StateIo::initialise(std::uint64_t seed) {
   for (const StateEntry& entry : entries_) {
+    if (entry.shard != nullptr) {
+      // State of an optimizer begins with zeros.
+      write(entry, [&](float* values) { std::fill_n(values, entry.shape.elements(), 0.0F); });
+      continue;
+    }
     const ir::Tensor& tensor = program_.state_graph().tensor(entry.tensor);
     write(entry, [&](float* values) { fill_initial(tensor, seed, values); });
   }

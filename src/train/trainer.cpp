@@ -24,6 +24,7 @@
 #include "train/pace.h"
 #include "train/planned.h"
 #include "train/profile_store.h"
+#include "train/rank_exchange.h"
 #include "train/recorder.h"
 #include "train/schedule.h"
 #include "train/slow_watch.h"
@@ -67,21 +68,34 @@ class Run {
         planning_(purpose == Purpose::plan),
         training_(purpose != Purpose::evaluate),
         evaluating_(purpose == Purpose::evaluate || options.evaluate),
-        recorder_(options) {}
+        ranks_(options.ranks ? options.ranks : std::make_shared<Ranks>(dist::make_alone())),
+        exchanger_(ranks_->communicator()),
+        recorder_(options, ranks_->rank() == 0) {}
 
   Result go() {
     begin_ = Clock::now();
-    check_options();
-    set_threads();
-    open();
-    resume_info();
-    prepare();
-    fill_state();
+    ranks_->together([&] {
+      check_options();
+      set_threads();
+      open();
+      resume_info();
+    });
+    if (training_) speed_ = dist::measure_network(ranks_->communicator());
+    ranks_->together([&] { build(); });
+    if (training_) check_same_exchanges(*ranks_, program_.training->graph);
+    ranks_->together([&] {
+      prepare();
+      fill_state();
+    });
     result_.startup_seconds = seconds_since(begin_);
-    if (training_) train_steps();
-    if (evaluating_) evaluate_split();
-    finish();
-    record();
+    ranks_->side_by_side(
+        [&] {
+          if (training_) train_steps();
+          if (evaluating_) evaluate_split();
+          finish();
+          record();
+        },
+        options_.on_rank_failure);
     return std::move(result_);
   }
 
@@ -116,12 +130,12 @@ class Run {
 
  private:
   void note(const std::string& line) const {
-    if (options_.on_note) options_.on_note(line);
+    if (options_.on_note && ranks_->rank() == 0) options_.on_note(line);
   }
 
   /// Tells that a part of the run is over.
   void phase(const char* name, double seconds, const std::string& detail) const {
-    if (options_.on_phase) options_.on_phase({name, seconds, detail});
+    if (options_.on_phase && ranks_->rank() == 0) options_.on_phase({name, seconds, detail});
   }
 
   void check_options() {
@@ -134,14 +148,12 @@ class Run {
     optimizer_.nesterov = options_.nesterov;
     optimizer_.weight_decay = static_cast<float>(options_.weight_decay);
     check(optimizer_);
-    if (!options_.save_file.empty()) check_writable(options_.save_file, "--save");
+    if (options_.shard_optimizer && ranks_->size() == 1) {
+      note("--shard-optimizer has nobody to share with: there is one rank");
+    }
+    if (ranks_->rank() == 0) check_outputs();
     if (options_.checkpoint_every > 0 && options_.checkpoint_dir.empty()) {
       throw UserError("--checkpoint-every needs --checkpoint DIR");
-    }
-    if (!options_.checkpoint_dir.empty()) {
-      check_writable(
-          (std::filesystem::path(options_.checkpoint_dir) / "..").lexically_normal() / "checkpoint",
-          "--checkpoint");
     }
     if (!options_.swap_dir.empty()) check_swap_dir(options_.swap_dir, 0);
     if (!options_.init_file.empty() && !options_.resume_dir.empty()) {
@@ -153,8 +165,17 @@ class Run {
     }
   }
 
+  void check_outputs() const {
+    if (!options_.save_file.empty()) check_writable(options_.save_file, "--save");
+    if (!options_.checkpoint_dir.empty()) {
+      check_writable(
+          (std::filesystem::path(options_.checkpoint_dir) / "..").lexically_normal() / "checkpoint",
+          "--checkpoint");
+    }
+  }
+
   void set_threads() {
-    result_.threads = options_.threads > 0 ? options_.threads : omp_get_max_threads();
+    result_.threads = options_.threads > 0 ? options_.threads : threads_of_rank(*ranks_);
     omp_set_num_threads(result_.threads);
   }
 
@@ -186,8 +207,13 @@ class Run {
     model_.classes = geometry.classes;
   }
 
+  /// Samples of a step of all ranks.
+  std::int64_t whole_batch() const { return options_.batch * ranks_->size(); }
+
   Sampler sampler() const {
     SamplerOptions options;
+    options.rank = ranks_->rank();
+    options.ranks = ranks_->size();
     options.samples = data_.train->size();
     options.batch = options_.batch;
     options.seed = seed_;
@@ -205,12 +231,16 @@ class Run {
                                     info.model, network_.name));
       }
       if (training_) {
-        if (info.optimizer != options_.optimizer || info.batch != options_.batch ||
-            info.data != options_.data) {
-          throw UserError(
-              fmt::format("the checkpoint in '{}' was made with --optimizer {} --batch {} --data {}; resume "
-                          "with the same",
-                          options_.resume_dir, info.optimizer, info.batch, info.data));
+        if (info.optimizer != options_.optimizer || info.data != options_.data) {
+          throw UserError(fmt::format(
+              "the checkpoint in '{}' was made with --optimizer {} --data {}; resume with the same",
+              options_.resume_dir, info.optimizer, info.data));
+        }
+        if (info.batch != whole_batch()) {
+          throw UserError(fmt::format(
+              "the checkpoint in '{}' was made with a batch of {} in all; resume with --batch and "
+              "ranks that make the same, not {} x {}",
+              options_.resume_dir, info.batch, options_.batch, ranks_->size()));
         }
         if (info.seed != seed_) note(fmt::format("going on with the checkpoint's seed {}", info.seed));
         seed_ = info.seed;
@@ -231,23 +261,25 @@ class Run {
 
   void build() {
     const auto begin = Clock::now();
-    program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_);
+    program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_,
+                            exchange_options(options_, *ranks_));
     malloc_trim(0);
+    // Before any rank of this machine takes its pool.
+    available_bytes_ = available_memory_bytes() / ranks_->communicator().local_size();
     phase("build", seconds_since(begin),
           fmt::format("{} ops, {} storages, process {}", program_.state_graph().ops.size(),
                       program_.state_graph().storages, format_bytes(process_memory().resident_bytes)));
   }
 
-  std::int64_t named_budget() const { return parse_memory_budget(options_.memory, available_memory_bytes()); }
+  std::int64_t named_budget() const { return parse_memory_budget(options_.memory, available_bytes_); }
 
-  /// Builds the program and divides the budget between it and the pool.
+  /// Divides the budget between the program and the pool.
   void prepare() {
-    build();
     const bool from_file = training_ && !options_.plan_file.empty();
     const bool named = !options_.memory.empty() || from_file;
     std::int64_t budget = !options_.memory.empty() ? named_budget()
                           : from_file              ? 0
-                                                   : default_memory_budget(available_memory_bytes());
+                                                   : default_memory_budget(available_bytes_);
     MemoryPlan plan = from_file ? plan_from_file(budget) : plan_within(budget);
     budget = plan.budget_bytes;
     if (!named) note(fmt::format("memory: {} (what is free, less a margin)", format_bytes(budget)));
@@ -256,7 +288,7 @@ class Run {
                       format_bytes(plan.planned_peak_bytes), format_bytes(plan.overhead_bytes()),
                       format_bytes(budget), plan.training ? plan.training->summary.recomputed : 0));
     engine_ = std::make_unique<Engine>(program_, options_, std::move(plan));
-    state_ = std::make_unique<StateIo>(program_, engine_->executor());
+    state_ = std::make_unique<StateIo>(program_, engine_->executor(), &ranks_->communicator());
     for (const std::string& line : engine_->notes()) note(line);
     describe();
   }
@@ -384,7 +416,8 @@ class Run {
     models::ModelOptions model = model_;
     model.batch = batch;
     try {
-      program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_);
+      program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_,
+                              exchange_options(options_, *ranks_));
       return fits_memory(program_, options_, budget, overhead(batch));
     } catch (const UserError&) {
       return false;
@@ -412,10 +445,12 @@ class Run {
   }
 
   Overhead overhead(std::int64_t batch) const {
-    return {{"program", program_bytes_ > 0 ? program_bytes_ : process_memory().resident_bytes},
-            {"loader", Loader::memory_bytes(*data_.train, batch)},
-            {"conversion", StateIo::conversion_bytes(program_.state_graph())},
-            {"margin", kMarginBytes}};
+    return {
+        {"program", program_bytes_ > 0 ? program_bytes_ : process_memory().resident_bytes},
+        {"loader", Loader::memory_bytes(*data_.train, batch)},
+        {"conversion", StateIo::conversion_bytes(program_.state_graph()) + StateIo::shard_bytes(program_)},
+        {"ranks", ranks_->communicator().growth_bytes()},
+        {"margin", kMarginBytes}};
   }
 
   void describe() {
@@ -432,6 +467,10 @@ class Run {
     result_.predicted_step_seconds = plan.predicted_step_seconds;
     if (plan.profile && plan.training) result_.bound_seconds = bound_seconds(program_, plan, *plan.profile);
     result_.swap_file_bytes = engine_->swap_bytes();
+    if (ranks_->size() > 1) {
+      note(fmt::format("{} ranks x batch {} = {} images a step, {} threads each", ranks_->size(),
+                       options_.batch, whole_batch(), result_.threads));
+    }
     if (plan.policy != "keep") {
       note(fmt::format("{} batch {} needs {} in memory; training within {} with policy {}, swapping to {}",
                        network_.name, options_.batch, format_bytes(plan.in_memory_bytes),
@@ -455,19 +494,23 @@ class Run {
     Loader loader(*data_.train, sampler(), position_, std::max<std::int64_t>(0, steps_ - first_step_));
     kernels::StepContext context;
     context.seed = seed_;
+    context.first_sample = ranks_->rank() * options_.batch;
+    context.exchanger = &exchanger_;
     context.feed = [&](float* images, std::int32_t* labels) { loader.next(images, labels); };
     std::vector<double> stalls, recomputes, computes;
     run::Trace events;
     engine_->set_trace(&events);
     Pace pace(program_, *engine_);
     SlowWatch watch(program_, *engine_, result_.threads);
+    const dist::ExchangeStats before = ranks_->communicator().stats();
     for (std::int64_t step = first_step_; step < steps_; ++step) {
       const std::int64_t epoch = loader.position().epoch;
       context.step = static_cast<std::uint64_t>(step);
       context.learning_rate = schedule_.at(step);
       const auto begin = Clock::now();
       const run::StepStats stats = engine_->train_step(context);
-      const double loss = engine_->executor().result_f32(program_.training->graph.loss);
+      const double loss =
+          mean_over_ranks(*ranks_, engine_->executor().result_f32(program_.training->graph.loss));
       result_.step_seconds.push_back(seconds_since(begin));
       result_.loss.push_back(loss);
       result_.swapped_out_bytes = stats.swapped_out_bytes;
@@ -483,17 +526,14 @@ class Run {
       }
       events.events.clear();
       if (!std::isfinite(loss)) {
-        throw RunError(
+        ranks_->fail_together(
             fmt::format("the loss is {} at step {}; a smaller --lr or a --schedule with warmup may help",
                         loss, step + 1));
       }
       const bool last = step + 1 == steps_;
       if (!options_.checkpoint_dir.empty() &&
           (last || (options_.checkpoint_every > 0 && (step + 1) % options_.checkpoint_every == 0))) {
-        write_checkpoint(options_.checkpoint_dir,
-                         {network_.name, options_.optimizer, options_.data, options_.batch, step + 1,
-                          loader.position(), seed_},
-                         *state_);
+        save_checkpoint(step + 1, loader.position());
       }
     }
     engine_->set_trace(nullptr);
@@ -505,6 +545,7 @@ class Run {
           fmt::format("{} steps, {} images", result_.step_seconds.size(),
                       static_cast<std::int64_t>(result_.step_seconds.size()) * options_.batch));
     if (const auto seen = pace.seen_profile(); seen && profiles_) profiles_->put(*seen);
+    note_exchanges(before);
     result_.stall_seconds = median(stalls);
     result_.recompute_seconds = median(recomputes);
     result_.compute_seconds = median(computes);
@@ -515,8 +556,26 @@ class Run {
     for (std::size_t i = 0; i < std::min<std::size_t>(5, skipped.size()); ++i) note("skipped: " + skipped[i]);
   }
 
+  void save_checkpoint(std::int64_t steps_done, const DataPosition& position) {
+    if (ranks_->rank() != 0) return state_->lend_shards();
+    write_checkpoint(
+        options_.checkpoint_dir,
+        {network_.name, options_.optimizer, options_.data, whole_batch(), steps_done, position, seed_},
+        *state_);
+  }
+
+  void note_exchanges(const dist::ExchangeStats& before) {
+    const dist::ExchangeStats stats = ranks_->communicator().stats();
+    const std::int64_t steps = std::max<std::int64_t>(1, steps_ - first_step_);
+    result_.network_bytes = (stats.sent_bytes - before.sent_bytes) / steps;
+    result_.reduce_seconds = (stats.busy_seconds - before.busy_seconds) / static_cast<double>(steps);
+    result_.reduce_wait_seconds = (stats.wait_seconds - before.wait_seconds) / static_cast<double>(steps);
+    result_.network_bandwidth = speed_.bandwidth;
+    result_.network_latency_seconds = speed_.latency_seconds;
+  }
+
   void tell(std::int64_t done, std::int64_t epoch, const run::StepStats& stats) {
-    if (!options_.on_step) return;
+    if (!options_.on_step || ranks_->rank() != 0) return;
     Progress progress;
     progress.step = done;
     progress.steps = steps_;
@@ -526,7 +585,7 @@ class Run {
     const std::size_t recent = std::min<std::size_t>(result_.step_seconds.size(), 10);
     const double typical = median(
         {result_.step_seconds.end() - static_cast<std::ptrdiff_t>(recent), result_.step_seconds.end()});
-    progress.images_per_second = static_cast<double>(options_.batch) / typical;
+    progress.images_per_second = static_cast<double>(whole_batch()) / typical;
     progress.learning_rate = schedule_.at(done - 1);
     progress.seconds_left = typical * static_cast<double>(steps_ - done);
     progress.compute_seconds = stats.compute_seconds;
@@ -543,7 +602,10 @@ class Run {
 
   void evaluate_split() {
     const auto started = Clock::now();
+    take_statistics_of_rank_0(*ranks_, *state_);
     SamplerOptions options;
+    options.rank = ranks_->rank();
+    options.ranks = ranks_->size();
     options.samples = data_.test->size();
     options.batch = options_.batch;
     options.shuffle = false;
@@ -569,16 +631,17 @@ class Run {
       correct += engine_->executor().result_s32(program_.evaluation->graph.correct);
       seconds.push_back(seconds_since(begin));
     }
+    correct = sum_over_ranks(*ranks_, correct);
     result_.test_images = data_.test->size();
     result_.accuracy =
         static_cast<double>(correct) / static_cast<double>(data_.test->size() * labels_per_image);
-    if (!training_) result_.images_per_second = static_cast<double>(options_.batch) / median(seconds);
+    if (!training_) result_.images_per_second = static_cast<double>(whole_batch()) / median(seconds);
     phase("evaluate", seconds_since(started),
           fmt::format("{} images, accuracy {:.2f} %", result_.test_images, 100 * result_.accuracy));
   }
 
   void finish() {
-    if (!options_.save_file.empty()) save_weights(options_.save_file, *state_);
+    if (!options_.save_file.empty() && ranks_->rank() == 0) save_weights(options_.save_file, *state_);
     result_.weights_sha256 = state_->sha256();
     result_.model = network_.name;
     result_.batch = options_.batch;
@@ -588,10 +651,13 @@ class Run {
     result_.fragmentation_bytes = engine_->pool().peak_lost_bytes();
     result_.peak_by_tag = engine_->budget().peak_breakdown();
     result_.peak_rss_bytes = std::max(earlier_peak_bytes_, process_memory().peak_resident_bytes);
+    result_.ranks = ranks_->size();
+    result_.effective_batch = whole_batch();
+    result_.rank_peak_rss_bytes = of_all_ranks(*ranks_, result_.peak_rss_bytes);
     if (training_ && !result_.step_seconds.empty()) {
       std::vector<double> later(result_.step_seconds.begin() + (result_.step_seconds.size() > 1 ? 1 : 0),
                                 result_.step_seconds.end());
-      result_.images_per_second = static_cast<double>(options_.batch) / median(std::move(later));
+      result_.images_per_second = static_cast<double>(whole_batch()) / median(std::move(later));
     }
   }
 
@@ -609,6 +675,10 @@ class Run {
   const bool planning_;
   const bool training_;
   const bool evaluating_;
+  const std::shared_ptr<Ranks> ranks_;
+  RankExchanger exchanger_;
+  dist::NetworkSpeed speed_;
+  std::int64_t available_bytes_ = 0;
   Recorder recorder_;
   Clock::time_point begin_;
   OptimizerOptions optimizer_;

@@ -68,6 +68,8 @@ struct ToJson {
             {"weight_decay", a.weight_decay},
             {"decoupled", a.decoupled}};
   }
+  json operator()(const ir::ExchangeAttrs&) const { return json::object(); }
+  json operator()(const ir::SliceAttrs&) const { return json::object(); }
 };
 
 json describe(const OpCase& op_case) {

@@ -1,6 +1,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "kernels/native/exchange_kernels.h"
 #include "kernels/onednn/request.h"
 
 namespace penstock::kernels {
@@ -82,10 +83,15 @@ Selector selector_of(OpKind kind) {
     case OpKind::sgd_update:
     case OpKind::adam_update:
       return select_update;
+    case OpKind::reduce_start:
+    case OpKind::reduce_wait:
+    case OpKind::gather_start:
+    case OpKind::gather_wait:
+    case OpKind::take_slice:
     case OpKind::reorder:
       break;
   }
-  throw InternalError("reorders are made by reorder()");
+  throw InternalError("reorders and exchanges have no selector");
 }
 
 bool is_conv(OpKind kind) {
@@ -108,6 +114,7 @@ class OnednnBackend : public Backend {
       const ir::Layout from = given[0] != nullptr ? *given[0] : ir::Layout{};
       return {reorder(graph.tensor(op.inputs[0]), from, {}), {from}, {ir::Layout{}}};
     }
+    if (native::is_exchange(op.kind)) return native::select_exchange(graph, op);
     const Request request{graph, op, given, engine_};
     std::string key = op_key(graph, op, given);
     if (op.kind == OpKind::global_avg_pool_backward) key += layout_key(pooled_layout(request));
@@ -123,6 +130,7 @@ class OnednnBackend : public Backend {
       const ir::Tensor& from = graph.tensor(op.inputs[0]);
       return {reorder(from, from.layout, graph.tensor(op.outputs[0]).layout)};
     }
+    if (native::is_exchange(op.kind)) return {native::select_exchange(graph, op).kernel};
     std::vector<ir::Layout> inputs;
     std::vector<ir::Layout> outputs;
     std::vector<const ir::Layout*> given;

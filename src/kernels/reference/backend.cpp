@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernels/kernel.h"
+#include "kernels/native/exchange_kernels.h"
 #include "kernels/reference/families.h"
 
 namespace penstock::kernels {
@@ -65,6 +66,7 @@ class ReferenceBackend : public Backend {
 
   Selection select(const ir::Graph& graph, const ir::Op& op,
                    std::span<const ir::Layout* const> /*given*/) override {
+    if (native::is_exchange(op.kind)) return native::select_exchange(graph, op);
     Described described{op, {}, {}};
     Selection selection;
     for (const ir::TensorId id : op.inputs) {

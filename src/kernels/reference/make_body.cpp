@@ -114,10 +114,15 @@ Body make_body(const Described& d) {
       return sgd_update(d);
     case OpKind::adam_update:
       return adam_update(d);
+    case OpKind::reduce_start:
+    case OpKind::reduce_wait:
+    case OpKind::gather_start:
+    case OpKind::gather_wait:
+    case OpKind::take_slice:
     case OpKind::reorder:
       break;
   }
-  throw InternalError("the layouts, not the op, say what a reorder does");
+  throw InternalError("the layouts, not the op, say what a reorder or an exchange does");
 }
 
 }  // namespace penstock::kernels::reference

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "ir/graph.h"
+#include "plan/profile.h"
+
+namespace penstock::plan {
+
+/// The network over simulated time: exchanges between ranks that a step's ops start and wait for, one after
+/// the other. The graph must outlive it.
+class NetworkLane {
+ public:
+  struct Interval {
+    double start_seconds = 0;
+    double end_seconds = 0;
+  };
+
+  NetworkLane(const ir::Graph& graph, const NetworkProfile& profile) : graph_(graph), profile_(profile) {}
+
+  /// When the op finds what it waits for; 0 if it waits for nothing.
+  double ready_seconds(ir::OpId op) const;
+  /// Starts the op's exchange once it has run; nothing if it has none.
+  std::optional<Interval> start(ir::OpId op, double now_seconds);
+
+ private:
+  const ir::Graph& graph_;
+  NetworkProfile profile_;
+  double free_seconds_ = 0;
+  std::map<std::int32_t, double> end_seconds_;  ///< by bucket
+};
+
+}  // namespace penstock::plan

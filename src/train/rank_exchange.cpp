@@ -1,0 +1,120 @@
+#include "train/rank_exchange.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/sha256.h"
+
+namespace penstock::training {
+namespace {
+
+dist::Exchange exchange_of(ir::ExchangeKind kind) {
+  switch (kind) {
+    case ir::ExchangeKind::all_reduce:
+      return dist::Exchange::all_reduce;
+    case ir::ExchangeKind::reduce_scatter:
+      return dist::Exchange::reduce_scatter;
+    case ir::ExchangeKind::all_gather:
+      return dist::Exchange::all_gather;
+  }
+  throw InternalError("not an exchange");
+}
+
+/// Each rank's number. A double is written so that it comes back as it was.
+std::vector<double> gather_numbers(Ranks& ranks, double value) {
+  std::vector<double> values;
+  for (const std::string& text : ranks.communicator().all_gather(fmt::format("{:a}", value))) {
+    values.push_back(std::strtod(text.c_str(), nullptr));
+  }
+  return values;
+}
+
+}  // namespace
+
+void RankExchanger::start(const ir::ExchangeAttrs& exchange, float* values, std::int64_t count) {
+  communicator_.start(exchange.bucket, exchange_of(exchange.kind), values, count);
+}
+
+void RankExchanger::wait(const ir::ExchangeAttrs& exchange) {
+  communicator_.wait(exchange.bucket);
+}
+
+lower::ExchangeOptions exchange_options(const Options& options, const Ranks& ranks) {
+  lower::ExchangeOptions exchange;
+  exchange.rank = ranks.rank();
+  exchange.ranks = ranks.size();
+  exchange.shard_optimizer = options.shard_optimizer;
+  if (!options.bucket.empty()) exchange.bucket_bytes = parse_bytes(options.bucket, "--bucket");
+  if (!options.in_flight.empty()) exchange.in_flight_bytes = parse_bytes(options.in_flight, "--in-flight");
+  return exchange;
+}
+
+void check_same_exchanges(Ranks& ranks, const ir::Graph& graph) {
+  if (ranks.size() == 1) return;
+  Sha256 sha;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::reduce_start && op.kind != ir::OpKind::gather_wait) continue;
+    for (const ir::TensorId id : op.inputs) {
+      const ir::Tensor& tensor = graph.tensor(id);
+      const std::string text = fmt::format("{} {} {};", tensor.name, tensor.layout.tag, tensor.size_bytes());
+      sha.update(text.data(), text.size());
+    }
+  }
+  const std::vector<std::string> all = ranks.communicator().all_gather(sha.finish());
+  const auto other = std::find_if(all.begin(), all.end(), [&](const auto& text) { return text != all[0]; });
+  ranks.together([&] {
+    if (other == all.end()) return;
+    throw UserError(fmt::format(
+        "rank {} lays out its gradients unlike rank 0: all ranks need the same program and the same kind of "
+        "processor",
+        other - all.begin()));
+  });
+}
+
+double mean_over_ranks(Ranks& ranks, double value) {
+  if (ranks.size() == 1) return value;
+  const std::vector<double> values = gather_numbers(ranks, value);
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<std::int64_t> of_all_ranks(Ranks& ranks, std::int64_t value) {
+  std::vector<std::int64_t> values;
+  for (const std::string& text : ranks.communicator().all_gather(std::to_string(value))) {
+    values.push_back(std::strtoll(text.c_str(), nullptr, 10));
+  }
+  return values;
+}
+
+std::int64_t sum_over_ranks(Ranks& ranks, std::int64_t value) {
+  const std::vector<std::int64_t> values = of_all_ranks(ranks, value);
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+}
+
+void take_statistics_of_rank_0(Ranks& ranks, StateIo& state) {
+  if (ranks.size() == 1) return;
+  std::vector<float> values;
+  for (const StateEntry& entry : state.entries()) {
+    if (entry.role != ir::Role::statistic) continue;
+    const std::int64_t count = entry.shape.elements();
+    values.resize(static_cast<std::size_t>(count));
+    state.read(entry, [&](const float* from) { std::copy_n(from, count, values.data()); });
+    ranks.communicator().broadcast(values.data(), count);
+    if (ranks.rank() != 0) state.write(entry, [&](float* to) { std::copy_n(values.data(), count, to); });
+  }
+}
+
+int threads_of_rank(Ranks& ranks) {
+  const int allowed = omp_get_max_threads();
+  if (ranks.size() == 1 || std::getenv("OMP_NUM_THREADS") != nullptr) return allowed;
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return std::max(1, std::min(allowed, cores / ranks.communicator().local_size()));
+}
+
+}  // namespace penstock::training
