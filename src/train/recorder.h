@@ -19,9 +19,11 @@ class Recorder {
   static constexpr std::size_t kMaxSteps = 3;
   static constexpr std::size_t kMaxEvents = 60000;  ///< of all its steps; one step is kept whatever it has
 
-  /// `on`: whether this process is the one that writes. Throws UserError if a file cannot be made where the
-  /// options want it.
-  Recorder(const Options& options, bool on);
+  /// `on`: whether this process is the one that writes.
+  Recorder(const Options& options, bool on) : options_(options), on_(on) {}
+
+  /// Throws UserError if a file cannot be made where the options want it.
+  void check() const;
 
   bool wanted() const { return on_ && (!options_.trace_file.empty() || !options_.report_file.empty()); }
   /// With the events of that step alone, and the plan that it ran by. Another plan than before: starts again.

@@ -166,6 +166,7 @@ class Run {
   }
 
   void check_outputs() const {
+    recorder_.check();
     if (!options_.save_file.empty()) check_writable(options_.save_file, "--save");
     if (!options_.checkpoint_dir.empty()) {
       check_writable(
