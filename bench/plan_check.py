@@ -63,7 +63,7 @@ def main():
             budget = f"{int(dice.uniform(low, high)) // 2**20}MiB"
             arguments += ["--memory", budget]
             trained = run(options.penstock, "train", [*arguments, "--steps", 2], folder)  # measures the profile
-            plan_file = pathlib.Path(folder) / "plan.json"
+            plan_file = pathlib.Path(folder) / "to-train-by.json"
             planned = run(options.penstock, "plan", [*arguments, "--out", plan_file], folder)
             feasible, runs = planned is not None, trained is not None
             cells = [model, size, batch, budget, "yes" if feasible else "no", "yes" if runs else "no"]

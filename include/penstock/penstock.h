@@ -181,15 +181,14 @@ struct Options {
   std::string window;              ///< bytes looked ahead by `window`; empty: 1.5 times the pool
   std::int64_t lms_threshold = 0, lms_ahead = 0, lms_groupby = 0;  ///< 0: tuned
 
-  std::string trace_file;   ///< the first steps as a trace for Perfetto and chrome://tracing
-  std::string report_file;  ///< a page about the run, in HTML
-  std::string command;      ///< what the report says the run was started by
-
   std::shared_ptr<Ranks> ranks;  ///< join_ranks(); null: alone
   bool shard_optimizer = false;  ///< each rank keeps a part of the optimizer's state
   std::string bucket;            ///< gradients travel together up to this; empty: 8 MiB
   std::string in_flight;         ///< gradients that may be on their way at a time; empty: 32 MiB
   std::function<void(const std::string&, int)> on_rank_failure;  ///< see Ranks::side_by_side()
+  std::string trace_file;   ///< the first steps as a trace for Perfetto and chrome://tracing
+  std::string report_file;  ///< a page about the run, in HTML
+  std::string command;      ///< what the report says the run was started by
 
   std::function<void(const Progress&)> on_step;
   std::function<void(const RunPhase&)> on_phase;

@@ -22,14 +22,14 @@ Detail detail_of(const RunOptions& run);
 /// Model, data, sizes, memory: what all of them take.
 void add_common_options(CLI::App& command, RunOptions& run);
 
-/// The update rule, which the step contains: what `train` and `plan` take.
-void add_optimizer_options(CLI::App& command, Options& options);
-
 /// Joins the other ranks and sees that only rank 0 speaks, or whichever fails.
 void join(RunOptions& run);
 
 /// Writes the JSON file where one is named: rank 0 alone.
 void write_result(const RunOptions& run, const Result& result);
+
+/// The update rule, which the step contains: what `train` and `plan` take.
+void add_optimizer_options(CLI::App& command, Options& options);
 
 /// The result as JSON text; the keys are a contract with other programs.
 std::string result_json(const Result& result);

@@ -388,6 +388,8 @@ class Run {
         profile_ =
             profiles_->get([this] { note("measuring kernels and tier, once for this network and machine"); });
         result_.profile_source = profiles_->source();
+        if (ranks_->size() > 1)
+          profile_->network = {ranks_->size(), speed_.bandwidth, speed_.latency_seconds, 0};
         phase("profile", seconds_since(begin),
               fmt::format("{}; tier reads {:.0f} MB/s, writes {:.0f} MB/s", profiles_->source(),
                           profile_->tier.read_bandwidth / 1e6, profile_->tier.write_bandwidth / 1e6));
@@ -502,8 +504,8 @@ class Run {
     run::Trace events;
     engine_->set_trace(&events);
     Pace pace(program_, *engine_);
-    SlowWatch watch(program_, *engine_, result_.threads);
     const dist::ExchangeStats before = ranks_->communicator().stats();
+    SlowWatch watch(program_, *engine_, result_.threads);
     for (std::int64_t step = first_step_; step < steps_; ++step) {
       const std::int64_t epoch = loader.position().epoch;
       context.step = static_cast<std::uint64_t>(step);
@@ -664,7 +666,7 @@ class Run {
 
   /// Writes trace and report in the memory that the pool gives back.
   void record() {
-    if (!recorder_.wanted()) return;
+    if (!recorder_.wanted() || ranks_->rank() != 0) return;
     const MemoryPlan plan = engine_->memory_plan();
     state_.reset();
     engine_.reset();
