@@ -2,7 +2,7 @@
 
 For each triple: the plan says that it is feasible if and only if training runs, the planned peak is the measured
 peak of the pool, and the predicted time of a step is within 15 % of the measured one (the median of the steps
-after the first). The profile is measured by a first run and cached; the plan is made from it.
+after the first). The plan is made from a profile that was measured just before.
 
 usage: plan_check.py PENSTOCK [--cases 30] [--seed 0] [--steps 6] [--tolerance 15]
 """
@@ -62,9 +62,9 @@ def main():
             low, high = whole["smallest_bytes"] * 0.8, whole["in_memory_bytes"] * 1.1
             budget = f"{int(dice.uniform(low, high)) // 2**20}MiB"
             arguments += ["--memory", budget]
-            trained = run(options.penstock, "train", [*arguments, "--steps", 2], folder)  # measures the profile
+            trained = run(options.penstock, "train", [*arguments, "--steps", 2], folder)
             plan_file = pathlib.Path(folder) / "to-train-by.json"
-            planned = run(options.penstock, "plan", [*arguments, "--out", plan_file], folder)
+            planned = run(options.penstock, "plan", [*arguments, "--profile", "fresh", "--out", plan_file], folder)
             feasible, runs = planned is not None, trained is not None
             cells = [model, size, batch, budget, "yes" if feasible else "no", "yes" if runs else "no"]
             if feasible != runs:
