@@ -33,6 +33,7 @@ function(penstock_tests name)
   target_include_directories(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name}_tests PRIVATE
     PENSTOCK_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PENSTOCK_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_compile_options(${name}_tests PRIVATE $<$<CONFIG:Release>:-O1>)
   # Tests that sanitizers would only slow down, or whose memory they would change, run apart.
   if(ARG_SLOW)
     add_test(NAME ${name} COMMAND ${name}_tests --gtest_filter=-${ARG_SLOW})

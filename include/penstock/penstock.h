@@ -169,10 +169,11 @@ struct Options {
   std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end
   std::string resume_dir;
 
-  std::string memory;              ///< "1GiB", "50%"; empty: what is free, less a margin
-  std::string policy;              ///< keep, lms, window, auto; empty: keep where it fits, else auto
+  std::string memory;  ///< "1GiB", "50%"; empty: what is free, less a margin
+  std::string policy;  ///< keep, lms, superneurons, pooch, window, auto; empty: keep where it fits, else auto
   std::string profile = "cached";  ///< measured times to plan by: cached, fresh, or a file
   std::string plan_file;           ///< a plan that plan_training() wrote; empty: train() plans itself
+  std::string kernels = "fixed";   ///< fixed; dynamic: the fastest that fits, and bits depend on the budget
   std::string tier = "disk";       ///< disk, disk-threads, ram
   std::string swap_dir;
   std::string tier_bandwidth;      ///< "200MB/s"; empty: unthrottled

@@ -34,8 +34,12 @@ void add_common_options(CLI::App& command, RunOptions& run) {
   memory->add_option("--memory", options.memory,
                      "what the whole process may take: 1GiB, 800MiB, 50% (what is free)");
   memory->add_option("--policy", options.policy,
-                     "keep | lms | window | auto (keep where it fits, else auto)");
+                     "keep | lms | superneurons | pooch | window | auto (keep where it fits, else auto)");
   memory->add_option("--profile", options.profile, "measured times to plan by: cached | fresh | FILE")
+      ->capture_default_str();
+  memory
+      ->add_option("--kernels", options.kernels,
+                   "fixed | dynamic (the fastest that fits; the result then depends on the budget)")
       ->capture_default_str();
   memory->add_option("--tier", options.tier, "where tensors are swapped to: disk | disk-threads | ram")
       ->capture_default_str();

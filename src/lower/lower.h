@@ -41,7 +41,15 @@ struct Executable {
   ir::Graph graph;
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  ///< by op
   std::vector<std::int64_t> scratch_bytes;                      ///< by op
-  std::vector<ShardedState> sharded;                            ///< where the optimizer is sharded
+  /// Other kernels for the ops, by op, the one above first; empty: those above are all.
+  std::vector<std::vector<std::shared_ptr<const kernels::Kernel>>> variants;
+  std::vector<std::vector<std::int64_t>> variant_scratch_bytes;  ///< by op and variant
+
+  const kernels::Kernel& kernel(ir::OpId op, std::int32_t variant) const {
+    const auto i = static_cast<std::size_t>(op);
+    return variant == 0 ? *kernels[i] : *variants.at(i).at(static_cast<std::size_t>(variant));
+  }
+  std::vector<ShardedState> sharded;  ///< where the optimizer is sharded
 };
 
 /// How gradients are averaged over ranks. The result does not depend on the sizes.
@@ -66,6 +74,9 @@ struct LowerOptions {
 /// decided (the evaluation graph takes those of the training graph), may be null.
 Executable lower(const ir::Graph& graph, kernels::Backend& backend, const LowerOptions& options = {},
                  const Executable* fixed_state = nullptr);
+
+/// Asks the backend for all variants of all kernels.
+void add_variants(Executable& executable, kernels::Backend& backend);
 
 /// Renumbers `other`'s storages so that its state has, by name, the storages of `main`'s, and everything else
 /// lies beyond all of `main`'s: one pool of storages serves both graphs.

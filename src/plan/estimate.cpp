@@ -47,12 +47,14 @@ Profile estimate_profile(const Problem& problem, const MachineEstimate& machine)
   const ir::Graph& graph = *problem.graph;
   Profile profile;
   profile.tier = machine.tier;
-  for (const ir::Op& op : graph.ops) {
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
     double bytes = 0;
     for (const ir::TensorId t : op.inputs) bytes += static_cast<double>(graph.tensor(t).size_bytes());
     for (const ir::TensorId t : op.outputs) bytes += static_cast<double>(graph.tensor(t).size_bytes());
-    profile.op_seconds.push_back(
-        {std::max(op_flops(graph, op) / machine.flops_per_second, bytes / machine.bytes_per_second)});
+    const double seconds =
+        std::max(op_flops(graph, op) / machine.flops_per_second, bytes / machine.bytes_per_second);
+    profile.op_seconds.emplace_back(problem.ops[i].scratch_bytes.size(), seconds);
   }
   return profile;
 }

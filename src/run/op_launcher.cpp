@@ -1,12 +1,9 @@
 #include "run/op_launcher.h"
 
-#include "base/error.h"
-
 namespace penstock::run {
 
 void OpLauncher::launch(const lower::Executable& step, ir::OpId op, std::int32_t variant,
                         const kernels::StepContext& context) {
-  require(variant == 0, "executor: the op has no such variant");
   const ir::Op& node = step.graph.op(op);
   inputs_.clear();
   outputs_.clear();
@@ -15,13 +12,14 @@ void OpLauncher::launch(const lower::Executable& step, ir::OpId op, std::int32_t
   for (const ir::TensorId t : node.outputs) {
     outputs_.push_back(residency_.address(step.graph.tensor(t).storage));
   }
-  scratch_bytes_ = step.scratch_bytes[static_cast<std::size_t>(op)];
+  const kernels::Kernel& kernel = step.kernel(op, variant);
+  scratch_bytes_ = kernel.scratch_bytes();
   kernels::KernelArgs args;
   args.inputs = inputs_;
   args.outputs = outputs_;
   args.scratch = residency_.acquire_scratch(scratch_bytes_);
   args.step = &context;
-  step.kernels[static_cast<std::size_t>(op)]->run(args);
+  kernel.run(args);
 }
 
 void OpLauncher::wait() {

@@ -18,11 +18,18 @@ plan::PoolRule virtual_pool_rule(const StorageMap& map, std::int64_t capacity_by
   return rule;
 }
 
+plan::Problem make_problem(const lower::Executable& step, const StorageMap& map, const plan::PoolRule& rule,
+                           const std::optional<plan::Boundary>& boundary) {
+  if (!step.variant_scratch_bytes.empty()) {
+    return plan::make_problem(step.graph, plan::VariantScratch(step.variant_scratch_bytes), rule,
+                              map.storage_bytes(), boundary);
+  }
+  return plan::make_problem(step.graph, step.scratch_bytes, rule, map.storage_bytes(), boundary);
+}
+
 plan::Problem make_problem(const lower::Executable& step, const StorageMap& map, std::int64_t capacity_bytes,
                            const std::optional<plan::Boundary>& boundary, bool only_mapped) {
-  return plan::make_problem(step.graph, step.scratch_bytes,
-                            virtual_pool_rule(map, capacity_bytes, only_mapped), map.storage_bytes(),
-                            boundary);
+  return make_problem(step, map, virtual_pool_rule(map, capacity_bytes, only_mapped), boundary);
 }
 
 }  // namespace penstock::run

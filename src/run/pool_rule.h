@@ -15,6 +15,10 @@ namespace penstock::run {
 plan::PoolRule virtual_pool_rule(const StorageMap& map, std::int64_t capacity_bytes, bool only_mapped = false,
                                  std::int64_t rule_bytes = 0);
 
+/// The problem of a step under any rule, with the step's variants where it has any.
+plan::Problem make_problem(const lower::Executable& step, const StorageMap& map, const plan::PoolRule& rule,
+                           const std::optional<plan::Boundary>& boundary);
+
 /// The problem of a step on such a pool. `boundary`: see plan::Problem.
 plan::Problem make_problem(const lower::Executable& step, const StorageMap& map, std::int64_t capacity_bytes,
                            const std::optional<plan::Boundary>& boundary = std::nullopt,

@@ -107,6 +107,10 @@ std::int64_t Profiler::work_bytes(const lower::Executable& step) {
   std::int64_t most = 0;
   for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
     std::int64_t bytes = rounded(step.scratch_bytes[i]);
+    if (!step.variants.empty()) {
+      const auto& variants = step.variant_scratch_bytes[i];
+      bytes = rounded(*std::max_element(variants.begin(), variants.end()));
+    }
     for (const auto& [storage, size] : storages_of(step.graph, step.graph.ops[i])) bytes += rounded(size);
     most = std::max(most, bytes);
   }
@@ -167,9 +171,15 @@ std::vector<std::vector<double>> Profiler::op_seconds(const lower::Executable& s
       seconds.push_back({bytes / kCopyBytesPerSecond});
       continue;
     }
-    const auto [known, is_new] = known_.try_emplace(step.kernels[i].get(), 0);
-    if (is_new) known->second = measure(step, static_cast<ir::OpId>(i), *step.kernels[i]);
-    seconds.push_back({known->second});
+    const std::size_t variants = step.variants.empty() ? 1 : step.variants[i].size();
+    seconds.emplace_back();
+    for (std::size_t variant = 0; variant < variants; ++variant) {
+      const kernels::Kernel& kernel =
+          step.kernel(static_cast<ir::OpId>(i), static_cast<std::int32_t>(variant));
+      const auto [known, is_new] = known_.try_emplace(&kernel, 0);
+      if (is_new) known->second = measure(step, static_cast<ir::OpId>(i), kernel);
+      seconds.back().push_back(known->second);
+    }
   }
   return seconds;
 }

@@ -19,6 +19,11 @@ StorageMap map_slots(std::span<const lower::Executable* const> steps) {
     for (const std::int64_t bytes : step->scratch_bytes) {
       if (bytes > 0) map.scratch_slot.try_emplace(bytes, -1);
     }
+    for (const auto& variants : step->variant_scratch_bytes) {
+      for (const std::int64_t bytes : variants) {
+        if (bytes > 0) map.scratch_slot.try_emplace(bytes, -1);
+      }
+    }
   }
   for (auto& [bytes, slot] : map.scratch_slot) {
     slot = static_cast<int>(map.slot_bytes.size());

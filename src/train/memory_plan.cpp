@@ -36,7 +36,7 @@ plan::Problem step_problem(const lower::Executable& step, const run::StorageMap&
   } else {
     pool = run::virtual_pool_rule(map, capacity_bytes, false, rule_bytes);
   }
-  return plan::make_problem(step.graph, step.scratch_bytes, pool, map.storage_bytes(), boundary);
+  return run::make_problem(step, map, pool, boundary);
 }
 
 /// Plans the training graph, then the evaluation graph from the boundary that training leaves.
@@ -44,6 +44,7 @@ class Planner {
  public:
   Planner(const Program& program, const Options& options, MemoryPlan& result)
       : program_(program), result_(result), packed_(parse_pool(options.pool)) {
+    options_.dynamic_kernels = program.training && !program.training->variants.empty();
     options_.lms = {options.lms_threshold, std::max<std::int64_t>(1, options.lms_ahead),
                     std::max<std::int64_t>(1, options.lms_groupby)};
     if (!options.window.empty()) options_.window.window_bytes = parse_bytes(options.window, "--window");
@@ -205,7 +206,9 @@ MemoryPlan plan_with(const Program& program, const Options& options, std::int64_
   }
   if (only_whether) return result;
   const double first_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  if (profile && program.training && policy != plan::PolicyKind::keep) result.profile = profile();
+  const bool timeless =
+      policy == plan::PolicyKind::keep && (!program.training || program.training->variants.empty());
+  if (profile && program.training && !timeless) result.profile = profile();
   const auto again = Clock::now();
   result.earlier_peak_bytes = process_memory().peak_resident_bytes;
   const std::int64_t before_bytes = reset_peak_resident() ? process_memory().resident_bytes : 0;
@@ -253,16 +256,16 @@ plan::Plan plan_evaluation(const Program& program, const MemoryPlan& plan, const
 }
 
 plan::Problem problem_again(const Program& program, const MemoryPlan& now) {
-  const lower::Executable& step = *program.training;
-  return plan::make_problem(step.graph, step.scratch_bytes,
-                            run::virtual_pool_rule(now.map, now.capacity_bytes, true, now.rule_bytes),
-                            now.map.storage_bytes());
+  return run::make_problem(*program.training, now.map,
+                           run::virtual_pool_rule(now.map, now.capacity_bytes, true, now.rule_bytes),
+                           std::nullopt);
 }
 
 plan::Plan plan_again(const Program& program, const MemoryPlan& now, const plan::Profile& profile) {
   plan::PlanOptions options;
   options.policy = plan::PolicyKind::automatic;
   options.profile = &profile;
+  options.dynamic_kernels = !program.training->variants.empty();
   return plan::make_plan(problem_again(program, now), options);
 }
 

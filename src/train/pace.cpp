@@ -106,10 +106,14 @@ std::optional<plan::Profile> Pace::seen_profile() const {
 plan::Profile Pace::measured_profile() const {
   const MemoryPlan& plan = engine_.memory_plan();
   plan::Profile profile = *plan.profile;
+  std::vector<std::int32_t> variant(ops_.size(), 0);
+  for (const plan::Instruction& in : plan.training->instructions) {
+    if (in.action == plan::Action::run) variant[static_cast<std::size_t>(in.id)] = in.variant;
+  }
   for (std::size_t op = 0; op < ops_.size(); ++op) {
     // Those would count the time that they wait for other ranks, which the network's lane has already.
     if (ir::has_side_effects(program_.training->graph.ops[op].kind)) continue;
-    if (ops_[op].count > 0) profile.op_seconds[op][0] = ops_[op].mean();
+    if (ops_[op].count > 0) profile.op_seconds[op][static_cast<std::size_t>(variant[op])] = ops_[op].mean();
   }
   const std::int64_t steps = steps_ - looked_from_;
   if (steps == 0) return profile;

@@ -35,6 +35,15 @@ std::string device_of(const std::string& directory) {
   return ::stat(directory.c_str(), &info) == 0 ? std::to_string(info.st_dev) : "none";
 }
 
+/// Whether it is of such a step: so many ops, so many variants of each.
+bool is_of(const plan::Profile& profile, const lower::Executable& step) {
+  if (profile.op_seconds.size() != step.graph.ops.size()) return false;
+  for (std::size_t i = 0; i < profile.op_seconds.size(); ++i) {
+    if (profile.op_seconds[i].size() != (step.variants.empty() ? 1 : step.variants[i].size())) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string cache_directory() {
@@ -73,9 +82,10 @@ bool ProfileStore::find(plan::Profile& profile) const {
   const bool named = options_.profile != "cached" && options_.profile != "fresh";
   if (named) {
     profile = plan::profile_from_json(read_file(options_.profile), options_.profile);
-    if (profile.op_seconds.size() != ops) {
+    if (!is_of(profile, *program_.training)) {
       throw UserError(
-          fmt::format("--profile '{}' is of a step of {} ops, and this one has {}; say --profile fresh",
+          fmt::format("--profile '{}' is of another step ({} ops, and this one has {}), or of other "
+                      "--kernels; say --profile fresh",
                       options_.profile, profile.op_seconds.size(), ops));
     }
     return true;
@@ -87,7 +97,7 @@ bool ProfileStore::find(plan::Profile& profile) const {
   } catch (const UserError&) {
     return false;  // Damaged, or of another version: it is measured anew.
   }
-  return profile.op_seconds.size() == ops;
+  return is_of(profile, *program_.training);
 }
 
 void ProfileStore::put(const plan::Profile& profile) const {
@@ -126,6 +136,9 @@ std::string ProfileStore::key() const {
   add(processor_name());
   add(ir::print(step.graph));
   for (const auto& kernel : step.kernels) add(kernel->implementation());
+  for (const auto& variants : step.variants) {
+    for (const auto& kernel : variants) add(kernel->implementation());
+  }
   const TierOptions tier = tier_options(options_);
   add(fmt::format("{} {} {}", options_.tier, options_.tier_bandwidth, options_.verify));
   if (tier.kind != TierKind::ram) {

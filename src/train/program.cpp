@@ -19,7 +19,7 @@ ir::Graph training_graph(const Network& network, const models::ModelOptions& opt
 
 Program make_program(const Network& network, const models::ModelOptions& options,
                      const OptimizerOptions* optimizer, bool evaluation,
-                     const lower::ExchangeOptions& exchange) {
+                     const lower::ExchangeOptions& exchange, bool variants) {
   Program program;
   program.backend = kernels::make_onednn_backend();
   if (optimizer != nullptr) {
@@ -27,6 +27,7 @@ Program make_program(const Network& network, const models::ModelOptions& options
     how.exchange = exchange;
     program.training = std::make_unique<lower::Executable>(
         lower::lower(training_graph(network, options, *optimizer), *program.backend, how));
+    if (variants) lower::add_variants(*program.training, *program.backend);
   }
   if (evaluation) {
     const ir::Graph graph = lower::fuse(build_network(network, options, false));

@@ -21,11 +21,12 @@ struct Program {
   const ir::Graph& state_graph() const { return training ? training->graph : evaluation->graph; }
 };
 
-/// Builds, fuses, differentiates and lowers. `optimizer` null: no training step. `exchange`: with
+/// Builds, fuses, differentiates and lowers. `optimizer` null: no training step. `variants`: the
+/// training step has all variants of its kernels. `exchange`: with
 /// whom the training step averages its gradients.
 Program make_program(const Network& network, const models::ModelOptions& options,
                      const OptimizerOptions* optimizer, bool evaluation,
-                     const lower::ExchangeOptions& exchange = {});
+                     const lower::ExchangeOptions& exchange = {}, bool variants = false);
 
 /// The unlowered training step: forward, loss, backward, updates.
 ir::Graph training_graph(const Network& network, const models::ModelOptions& options,

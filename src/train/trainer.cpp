@@ -263,7 +263,7 @@ class Run {
   void build() {
     const auto begin = Clock::now();
     program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_,
-                            exchange_options(options_, *ranks_));
+                            exchange_options(options_, *ranks_), dynamic_kernels());
     malloc_trim(0);
     // Before any rank of this machine takes its pool.
     available_bytes_ = available_memory_bytes() / ranks_->communicator().local_size();
@@ -273,6 +273,14 @@ class Run {
   }
 
   std::int64_t named_budget() const { return parse_memory_budget(options_.memory, available_bytes_); }
+
+  bool dynamic_kernels() const {
+    if (options_.kernels != "fixed" && options_.kernels != "dynamic") {
+      throw UserError(
+          fmt::format("--kernels '{}' is not known; there are fixed and dynamic", options_.kernels));
+    }
+    return options_.kernels == "dynamic";
+  }
 
   /// Divides the budget between the program and the pool.
   void prepare() {
@@ -419,7 +427,7 @@ class Run {
     model.batch = batch;
     try {
       program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_,
-                              exchange_options(options_, *ranks_));
+                              exchange_options(options_, *ranks_), dynamic_kernels());
       return fits_memory(program_, options_, budget, overhead(batch));
     } catch (const UserError&) {
       return false;

@@ -90,5 +90,16 @@ TEST_F(BudgetAuto, ADamagedCacheIsMeasuredAnewAndADamagedFileRefused) {
   }
 }
 
+TEST_F(BudgetAuto, DynamicKernelsAreMeasuredAndChosenWithinTheBudget) {
+  const auto fixed = train({"--policy", "keep", "--steps", "2"});
+  const auto part = train({"--memory", "120MiB", "--kernels", "dynamic", "--steps", "2"});
+  EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]);
+  EXPECT_EQ(part["pool_peak_bytes"], part["planned_peak_bytes"]);
+  EXPECT_NEAR(part["loss"][1], fixed["loss"][1], 1e-3);
+  const Outcome outcome = penstock({"train", "lenet", "--steps", "1", "--kernels", "some"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("'some'"), std::string::npos) << outcome.err;
+}
+
 }  // namespace
 }  // namespace penstock::testing
