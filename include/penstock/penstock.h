@@ -129,9 +129,21 @@ struct Progress {
   double images_per_second = 0;
   double learning_rate = 0;
   double seconds_left = 0;
-  double stall_share = 0;         ///< of the last step: waiting for the tier
-  std::int64_t memory_bytes = 0;  ///< the process's resident memory now
+  double compute_seconds = 0;    ///< of the last step: in kernels, repetitions included
+  double recompute_seconds = 0;  ///< of these, in repetitions
+  double stall_seconds = 0;      ///< of the last step: waiting for the tier
+  double stall_share = 0;        ///< the same as a share of the step
+  std::int64_t swapped_out_bytes = 0, swapped_in_bytes = 0;  ///< of the last step
+  std::int64_t pool_peak_bytes = 0;                          ///< of the last step
+  std::int64_t memory_bytes = 0;                             ///< the process's resident memory now
   std::int64_t budget_bytes = 0;
+};
+
+/// A part of a run that is over: build, plan, fill, train, evaluate.
+struct RunPhase {
+  std::string name;
+  double seconds = 0;
+  std::string detail;  ///< its numbers, in one line
 };
 
 struct Options {
@@ -160,6 +172,7 @@ struct Options {
   std::string memory;              ///< "1GiB", "50%"; empty: what is free, less a margin
   std::string policy;              ///< keep, lms, window, auto; empty: keep where it fits, else auto
   std::string profile = "cached";  ///< measured times to plan by: cached, fresh, or a file
+  std::string plan_file;           ///< a plan that plan_training() wrote; empty: train() plans itself
   std::string tier = "disk";       ///< disk, disk-threads, ram
   std::string swap_dir;
   std::string tier_bandwidth;      ///< "200MB/s"; empty: unthrottled
@@ -173,8 +186,12 @@ struct Options {
   std::string bucket;            ///< gradients travel together up to this; empty: 8 MiB
   std::string in_flight;  ///< gradients on their way at a time; empty: 32 MiB under a budget, else 1 GiB
   std::function<void(const std::string&, int)> on_rank_failure;  ///< see Ranks::side_by_side()
+  std::string trace_file;   ///< the first steps as a trace for Perfetto and chrome://tracing
+  std::string report_file;  ///< a page about the run, in HTML
+  std::string command;      ///< what the report says the run was started by
 
   std::function<void(const Progress&)> on_step;
+  std::function<void(const RunPhase&)> on_phase;
   std::function<void(const std::string&)>
       on_note;  ///< one line worth telling: what memory was taken, a warning
 };
@@ -220,6 +237,47 @@ struct Result {
   double network_bandwidth = 0;                   ///< measured at the start, bytes per second each way
   double network_latency_seconds = 0;
 };
+
+/// What training within one budget would be like. Times are predicted.
+struct PlannedBudget {
+  std::int64_t budget_bytes = 0;
+  bool feasible = false;  ///< otherwise nothing below is known
+  std::string policy;
+  std::int64_t overhead_bytes = 0, planned_peak_bytes = 0;  ///< beside the pool, and of the pool
+  double predicted_step_seconds = 0, compute_seconds = 0, recompute_seconds = 0, stall_seconds = 0;
+  double images_per_second = 0;
+  double in_memory_share = 0;                                ///< of the speed in memory
+  double bound_seconds = 0;                                  ///< no plan is faster; 0: not known
+  std::int64_t swapped_out_bytes = 0, swapped_in_bytes = 0;  ///< per step
+  std::int64_t swap_file_bytes = 0;
+  double written_bytes_per_day = 0;
+};
+
+/// What plan_training() found out.
+struct PlanResult {
+  std::string model;
+  std::int64_t batch = 0;
+  int threads = 0;
+  std::string profile_source;          ///< cached, measured, a file's name, or estimate
+  std::int64_t in_memory_bytes = 0;    ///< the whole process without a budget
+  double in_memory_step_seconds = 0;   ///< predicted
+  std::int64_t smallest_bytes = 0;     ///< the smallest budget to name
+  std::int64_t largest_batch = 0;      ///< within the budget, where it was asked for; 0: none
+  std::vector<PlannedBudget> budgets;  ///< the one that was named, or several up to what all in memory takes
+  std::vector<std::string> explanation;  ///< of a tensor or op, where it was asked for
+};
+
+/// What plan_training() is to find out besides.
+struct PlanRequest {
+  bool largest_batch = false;
+  std::string explain;   ///< the name of a tensor or op
+  std::string out_file;  ///< the plan as JSON, for Options::plan_file
+};
+
+/// Says what train() would do with the same options, and trains nothing. Takes little memory and no space on
+/// the tier, and works from a profile that is there already, or else from an estimate (unless options.profile
+/// is "fresh"). A budget that is too small is no error here.
+PlanResult plan_training(const Network& network, const Options& options, const PlanRequest& request = {});
 
 /// Trains and returns what happened.
 Result train(const Network& network, const Options& options);

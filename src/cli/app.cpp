@@ -19,6 +19,7 @@ constexpr const char* kExamples = R"(Examples:
   penstock train resnet20 --data fashion-mnist --epochs 1 --evaluate
   penstock train resnet50 --batch 32 --steps 10 --memory 1GiB
   penstock train resnet50 --data images:photos --classes 12 --batch 16 --epochs 5 --save trained.safetensors
+  penstock plan resnet50 --batch 32
   penstock eval resnet20 --data fashion-mnist --init trained.safetensors
   penstock show lenet --batch 64
 `penstock COMMAND --help` tells the options of a command.)";
@@ -35,6 +36,27 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+/// As it would be typed: with quotes where the shell needs them.
+std::string command_line(int argc, char** argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) {
+    const std::string argument = i == 0 ? "penstock" : argv[i];
+    const bool plain =
+        !argument.empty() &&
+        argument.find_first_not_of(
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@") == std::string::npos;
+    if (i > 0) line += ' ';
+    if (plain) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -44,8 +66,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   // Said twice, the last counts: an option can be added to a command line that has it already.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  add_train_command(app);
+  add_train_command(app, command_line(argc, argv));
   add_eval_command(app);
+  add_plan_command(app);
+  add_bench_command(app, command_line(argc, argv));
   add_models_command(app);
   add_show_command(app);
   try {
@@ -54,8 +78,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      return report(2,
-                    fmt::format("there is no command '{}'; there are train, eval, models and show", argv[1]));
+      return report(
+          2, fmt::format("there is no command '{}'; there are train, eval, plan, bench, models and show",
+                         argv[1]));
     }
     return report(2, fmt::format("{}; 'penstock --help' shows what can be said", first_line(error.what())));
   } catch (const UserError& error) {

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <functional>
+#include <string>
 
 namespace penstock::cli {
 
 /// Each adds its subcommand to the program; its callback runs the command and throws on failure.
-void add_train_command(CLI::App& app);
+/// `command_line` is what the user typed, for reports.
+void add_train_command(CLI::App& app, const std::string& command_line);
+void add_bench_command(CLI::App& app, const std::string& command_line);
 void add_eval_command(CLI::App& app);
 void add_models_command(CLI::App& app);
+void add_plan_command(CLI::App& app);
 void add_show_command(CLI::App& app);
 
 }  // namespace penstock::cli

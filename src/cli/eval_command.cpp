@@ -12,7 +12,8 @@ namespace {
 
 void run_eval(RunOptions& run) {
   join(run);
-  ProgressView view(run.quiet);
+  ProgressView view(detail_of(run));
+  run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
   run.options.on_note = [&view](const std::string& line) { view.note(line); };
   const Result result = evaluate(run.network, run.options);
   write_result(run, result);

@@ -1,10 +1,13 @@
 #include "cli/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include "base/bytes.h"
 
@@ -13,6 +16,33 @@ namespace {
 
 constexpr std::chrono::milliseconds kTerminalInterval{100};
 constexpr std::chrono::seconds kPipeInterval{5};
+constexpr int kUsualColumns = 80;
+
+/// A part of the live line. Those of the highest rank go first when there is no room.
+struct Part {
+  std::string text;
+  int rank = 0;
+};
+
+/// One column is left free: some terminals wrap when the last one is written.
+int terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns - 1;
+  return std::max(1, static_cast<int>(size.ws_col) - 1);
+}
+
+std::string join(const std::vector<Part>& parts) {
+  std::string text;
+  for (const Part& part : parts) {
+    if (!text.empty()) text += "  ";
+    text += part.text;
+  }
+  return text;
+}
+
+std::string rate(std::int64_t bytes, double seconds) {
+  return fmt::format("{:.0f} MB/s", seconds > 0 ? static_cast<double>(bytes) / seconds / 1e6 : 0.0);
+}
 
 }  // namespace
 
@@ -23,25 +53,60 @@ std::string format_seconds(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-std::string progress_text(const Progress& progress) {
-  std::string text =
-      fmt::format("step {}/{}  loss {:.4f}  {:.{}f} images/s  {}", progress.step, progress.steps,
-                  progress.loss, progress.images_per_second, progress.images_per_second < 100 ? 1 : 0,
-                  format_bytes(progress.memory_bytes));
-  if (progress.budget_bytes > 0) text += fmt::format(" of {}", format_bytes(progress.budget_bytes));
-  if (progress.stall_share >= 0.005) text += fmt::format("  stall {:.0f} %", progress.stall_share * 100);
-  if (progress.step < progress.steps) text += fmt::format("  {} left", format_seconds(progress.seconds_left));
+std::string progress_text(const Progress& progress, int width) {
+  std::vector<Part> parts;
+  parts.push_back({fmt::format("step {}/{}", progress.step, progress.steps), 0});
+  parts.push_back({fmt::format("loss {:.4f}", progress.loss), 1});
+  parts.push_back(
+      {fmt::format("{:.{}f} images/s", progress.images_per_second, progress.images_per_second < 100 ? 1 : 0),
+       3});
+  std::string memory = format_bytes(progress.memory_bytes);
+  if (progress.budget_bytes > 0) memory += fmt::format(" of {}", format_bytes(progress.budget_bytes));
+  parts.push_back({memory, 4});
+  if (progress.swapped_in_bytes + progress.swapped_out_bytes > 0) {
+    parts.push_back({fmt::format("stall {:.0f} %", progress.stall_share * 100), 5});
+    parts.push_back({fmt::format("in {}  out {}", rate(progress.swapped_in_bytes, progress.step_seconds),
+                                 rate(progress.swapped_out_bytes, progress.step_seconds)),
+                     6});
+  }
+  if (progress.step < progress.steps)
+    parts.push_back({fmt::format("{} left", format_seconds(progress.seconds_left)), 2});
+  std::string text = join(parts);
+  while (width > 0 && text.size() > static_cast<std::size_t>(width) && parts.size() > 1) {
+    parts.erase(std::max_element(parts.begin(), parts.end(),
+                                 [](const Part& a, const Part& b) { return a.rank < b.rank; }));
+    text = join(parts);
+  }
+  if (width > 0) text.resize(std::min(text.size(), static_cast<std::size_t>(width)));
   return text;
 }
 
-ProgressView::ProgressView(bool quiet) : quiet_(quiet), terminal_(isatty(STDOUT_FILENO) == 1) {}
+std::string step_text(const Progress& progress) {
+  std::string text =
+      fmt::format("step {}/{}: loss {:.4f}, {:.3f} s: {:.3f} s in kernels", progress.step, progress.steps,
+                  progress.loss, progress.step_seconds, progress.compute_seconds);
+  if (progress.recompute_seconds > 0) text += fmt::format(" ({:.3f} s again)", progress.recompute_seconds);
+  if (progress.swapped_in_bytes + progress.swapped_out_bytes > 0) {
+    text += fmt::format(
+        ", {:.3f} s stalled, in {} ({}), out {} ({})", progress.stall_seconds,
+        format_bytes(progress.swapped_in_bytes), rate(progress.swapped_in_bytes, progress.step_seconds),
+        format_bytes(progress.swapped_out_bytes), rate(progress.swapped_out_bytes, progress.step_seconds));
+  }
+  text += fmt::format(", pool {}, process {}", format_bytes(progress.pool_peak_bytes),
+                      format_bytes(progress.memory_bytes));
+  if (progress.budget_bytes > 0) text += fmt::format(" of {}", format_bytes(progress.budget_bytes));
+  return text;
+}
+
+ProgressView::ProgressView(Detail detail) : detail_(detail), terminal_(isatty(STDOUT_FILENO) == 1) {}
 
 ProgressView::~ProgressView() {
   finish();
 }
 
 void ProgressView::step(const Progress& progress) {
-  if (quiet_) return;
+  if (detail_ == Detail::quiet) return;
+  if (detail_ == Detail::verbose) return note(step_text(progress));
   const auto now = Clock::now();
   const bool last = progress.step == progress.steps;
   const bool first = last_ == Clock::time_point{};
@@ -50,7 +115,7 @@ void ProgressView::step(const Progress& progress) {
   if (!first && !last && now - last_ < interval) return;
   last_ = now;
   if (terminal_) {
-    fmt::print("\r\x1b[K{}", progress_text(progress));
+    fmt::print("\r\x1b[K{}", progress_text(progress, terminal_width()));
     live_ = true;
   } else {
     fmt::print("{}\n", progress_text(progress));
@@ -58,8 +123,13 @@ void ProgressView::step(const Progress& progress) {
   std::fflush(stdout);
 }
 
+void ProgressView::phase(const RunPhase& phase) {
+  if (detail_ != Detail::verbose) return;
+  note(fmt::format("{:<8} {:>8.2f} s  {}", phase.name, phase.seconds, phase.detail));
+}
+
 void ProgressView::note(const std::string& line) {
-  if (quiet_) return;
+  if (detail_ == Detail::quiet) return;
   finish();
   fmt::print("{}\n", line);
   std::fflush(stdout);

@@ -63,7 +63,30 @@ void add_common_options(CLI::App& command, RunOptions& run) {
                     "gradients that may be on their way at a time (32MiB with --memory, else 1GiB)");
 
   command.add_option("--json", run.json_file, "write the result to this file")->type_name("FILE");
-  command.add_flag("--quiet", run.quiet, "print nothing but errors");
+  auto* quiet = command.add_flag("--quiet", run.quiet, "print nothing but errors");
+  command.add_flag("--verbose", run.verbose, "a line for each part of the run and each step")
+      ->excludes(quiet);
+}
+
+void add_optimizer_options(CLI::App& command, Options& options) {
+  auto* rule = command.add_option_group("Optimizer");
+  rule->add_option("--optimizer", options.optimizer, "sgd | adam | adamw")->capture_default_str();
+  rule->add_option("--lr", options.learning_rate, "learning rate (sgd 0.1, adam and adamw 0.001)")
+      ->check(CLI::PositiveNumber);
+  rule->add_option("--momentum", options.momentum, "of sgd")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  rule->add_flag("--nesterov", options.nesterov, "Nesterov's momentum");
+  rule->add_option("--weight-decay", options.weight_decay, "decay of the weights")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  rule->add_option("--schedule", options.schedule,
+                   "constant | step:EVERY[,FACTOR] | cosine; ,warmup:N may follow")
+      ->capture_default_str();
+}
+
+Detail detail_of(const RunOptions& run) {
+  return run.quiet ? Detail::quiet : run.verbose ? Detail::verbose : Detail::normal;
 }
 
 void join(RunOptions& run) {

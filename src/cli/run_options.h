@@ -3,19 +3,23 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/progress.h"
 #include "penstock/penstock.h"
 
 namespace penstock::cli {
 
-/// What `train` and `eval` are told on the command line.
+/// What `train`, `eval` and `plan` are told on the command line.
 struct RunOptions {
   Network network;
   Options options;
   std::string json_file;
   bool quiet = false;
+  bool verbose = false;
 };
 
-/// Model, data, sizes, memory: what both commands take.
+Detail detail_of(const RunOptions& run);
+
+/// Model, data, sizes, memory: what all of them take.
 void add_common_options(CLI::App& command, RunOptions& run);
 
 /// Joins the other ranks and sees that only rank 0 speaks, or whichever fails.
@@ -23,6 +27,9 @@ void join(RunOptions& run);
 
 /// Writes the JSON file where one is named: rank 0 alone.
 void write_result(const RunOptions& run, const Result& result);
+
+/// The update rule, which the step contains: what `train` and `plan` take.
+void add_optimizer_options(CLI::App& command, Options& options);
 
 /// The result as JSON text; the keys are a contract with other programs.
 std::string result_json(const Result& result);

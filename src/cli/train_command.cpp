@@ -32,12 +32,18 @@ void print_summary(const RunOptions& run, const Result& result) {
   if (result.skipped_images > 0)
     fmt::print("{} images did not decode and were skipped\n", result.skipped_images);
   if (!run.options.save_file.empty()) fmt::print("weights written to {}\n", run.options.save_file);
+  if (!run.options.trace_file.empty()) {
+    fmt::print("trace written to {}: open it at ui.perfetto.dev or chrome://tracing\n",
+               run.options.trace_file);
+  }
+  if (!run.options.report_file.empty()) fmt::print("report written to {}\n", run.options.report_file);
 }
 
 void run_train(RunOptions& run) {
   join(run);
-  ProgressView view(run.quiet);
+  ProgressView view(detail_of(run));
   run.options.on_step = [&view](const Progress& progress) { view.step(progress); };
+  run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
   run.options.on_note = [&view](const std::string& line) { view.note(line); };
   const Result result = train(run.network, run.options);
   view.finish();
@@ -47,9 +53,10 @@ void run_train(RunOptions& run) {
 
 }  // namespace
 
-void add_train_command(CLI::App& app) {
+void add_train_command(CLI::App& app, const std::string& command_line) {
   auto run = std::make_shared<RunOptions>();
   Options& options = run->options;
+  options.command = command_line;
   CLI::App* command = app.add_subcommand("train", "train a network");
   command->footer(
       "Examples:\n"
@@ -68,20 +75,7 @@ void add_train_command(CLI::App& app) {
       ->type_name("on|off");
   command->add_flag("--evaluate", options.evaluate, "measure the accuracy on the test split at the end");
 
-  auto* rule = command->add_option_group("Optimizer");
-  rule->add_option("--optimizer", options.optimizer, "sgd | adam | adamw")->capture_default_str();
-  rule->add_option("--lr", options.learning_rate, "learning rate (sgd 0.1, adam and adamw 0.001)")
-      ->check(CLI::PositiveNumber);
-  rule->add_option("--momentum", options.momentum, "of sgd")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
-  rule->add_flag("--nesterov", options.nesterov, "Nesterov's momentum");
-  rule->add_option("--weight-decay", options.weight_decay, "decay of the weights")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  rule->add_option("--schedule", options.schedule,
-                   "constant | step:EVERY[,FACTOR] | cosine; ,warmup:N may follow")
-      ->capture_default_str();
+  add_optimizer_options(*command, options);
 
   auto* files = command->add_option_group("Files");
   files->add_option("--save", options.save_file, "write the weights to this safetensors file")
@@ -94,6 +88,12 @@ void add_train_command(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   files->add_option("--resume", options.resume_dir, "continue from the checkpoint in this folder")
       ->type_name("DIR");
+  files->add_option("--plan", options.plan_file, "train by this plan of `penstock plan --out`")
+      ->type_name("FILE");
+  files->add_option("--trace", options.trace_file, "write the first steps as a trace for Perfetto")
+      ->type_name("FILE");
+  files->add_option("--report", options.report_file, "write a page about the run: memory, time, layers, loss")
+      ->type_name("FILE.html");
   command->callback([run] { run_train(*run); });
 }
 

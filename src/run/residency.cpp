@@ -42,6 +42,8 @@ void Residency::swap_out(ir::StorageId s) {
   require(state.ticket != 0, "executor: swap_out without a tier");
   state.pending = plan::Transfer::write;
   state.on_tier = true;
+  state.traced = false;
+  if (trace_ != nullptr) moving_.push_back(s);
   stats_->swapped_out_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
 }
 
@@ -54,6 +56,8 @@ void Residency::swap_in(ir::StorageId s) {
   state.since_seconds = clock_seconds();
   state.ticket = tier_->read(from, data);
   state.pending = plan::Transfer::read;
+  state.traced = false;
+  if (trace_ != nullptr) moving_.push_back(s);
   stats_->swapped_in_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
 }
 
@@ -65,10 +69,8 @@ void Residency::wait(ir::StorageId s) {
   const double end = clock_seconds();
   stats_->stall_seconds += end - start;
   if (trace_ != nullptr) {
-    const auto action =
-        state.pending == plan::Transfer::read ? plan::Action::swap_in : plan::Action::swap_out;
     const double origin = trace_->origin_seconds;
-    trace_->events.push_back({action, s, false, state.since_seconds - origin, end - origin});
+    if (!state.traced) trace_transfer(s, end);
     trace_->events.push_back({plan::Action::wait, s, false, start - origin, end - origin});
   }
   state.pending = plan::Transfer::none;
@@ -83,6 +85,26 @@ void* Residency::acquire_scratch(std::int64_t size_bytes) {
 
 void Residency::release_scratch(std::int64_t size_bytes) {
   if (size_bytes != 0) pool_.release(map_.scratch_slot.at(size_bytes));
+}
+
+void Residency::trace_transfer(ir::StorageId s, double end_seconds) {
+  State& state = at(s);
+  state.traced = true;
+  const auto action = state.pending == plan::Transfer::read ? plan::Action::swap_in : plan::Action::swap_out;
+  const double origin = trace_->origin_seconds;
+  trace_->events.push_back({action, s, false, state.since_seconds - origin, end_seconds - origin});
+}
+
+void Residency::look_for_complete() {
+  if (trace_ == nullptr || moving_.empty()) return;
+  const double now = clock_seconds();
+  std::erase_if(moving_, [&](ir::StorageId s) {
+    const State& state = at(s);
+    if (state.pending == plan::Transfer::none || state.traced) return true;
+    if (!tier_->done(state.ticket)) return false;
+    trace_transfer(s, now);
+    return true;
+  });
 }
 
 void Residency::count_into(StepStats* stats, Trace* trace) {

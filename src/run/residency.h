@@ -40,6 +40,8 @@ class Residency {
 
   /// Counts from now on into `stats` (and `trace`, which may be null); see StepStats.
   void count_into(StepStats* stats, Trace* trace);
+  /// Looks which transfers are complete by now, so that a trace knows it before they are waited for.
+  void look_for_complete();
 
  private:
   struct State {
@@ -47,11 +49,13 @@ class Residency {
     plan::Transfer pending = plan::Transfer::none;
     Ticket ticket = 0;
     double since_seconds = 0;
+    bool traced = false;  ///< its event was written already
   };
   const State& at(ir::StorageId s) const { return states_[static_cast<std::size_t>(s)]; }
   State& at(ir::StorageId s) { return states_[static_cast<std::size_t>(s)]; }
   int extent(ir::StorageId s) const;
   void note_peak();
+  void trace_transfer(ir::StorageId s, double end_seconds);
 
   Pool& pool_;
   const StorageMap& map_;
@@ -60,6 +64,7 @@ class Residency {
   StepStats idle_stats_;
   StepStats* stats_ = &idle_stats_;
   Trace* trace_ = nullptr;
+  std::vector<ir::StorageId> moving_;  ///< began while traced, not known to be complete
 };
 
 /// Seconds of a clock that never goes back.

@@ -29,8 +29,8 @@ struct TraceEvent {
   double end_seconds = 0;
 };
 
-/// The events of one or more steps in order. For swap_out and swap_in: from the request until it was found
-/// complete.
+/// The events of one or more steps in the order in which they were found to be over. For swap_out and
+/// swap_in: from the request until it was found complete, after an op or by waiting for it.
 struct Trace {
   std::vector<TraceEvent> events;
   double origin_seconds = -1;  ///< of the clock; set by the first step

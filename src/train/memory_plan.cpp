@@ -24,6 +24,21 @@ using Clock = std::chrono::steady_clock;
 /// Larger than any machine, small enough not to overflow.
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 50;
 
+/// The problem of a step in a pool of `capacity_bytes` that rounds as one of `rule_bytes` does.
+plan::Problem step_problem(const lower::Executable& step, const run::StorageMap& map, bool packed,
+                           std::int64_t rule_bytes, std::int64_t capacity_bytes,
+                           const std::optional<plan::Boundary>& boundary) {
+  plan::PoolRule pool;
+  if (packed) {
+    pool.footprint_bytes = packed_bytes;
+    pool.swappable = [](ir::StorageId, std::int64_t bytes) { return bytes >= kTierAlignment; };
+    pool.budget_bytes = capacity_bytes;
+  } else {
+    pool = run::virtual_pool_rule(map, capacity_bytes, false, rule_bytes);
+  }
+  return plan::make_problem(step.graph, step.scratch_bytes, pool, map.storage_bytes(), boundary);
+}
+
 /// Plans the training graph, then the evaluation graph from the boundary that training leaves.
 class Planner {
  public:
@@ -88,15 +103,7 @@ class Planner {
 
   plan::Problem problem_of(const lower::Executable& step, std::int64_t rule_bytes,
                            std::int64_t capacity_bytes, const std::optional<plan::Boundary>& boundary) const {
-    plan::PoolRule pool;
-    if (packed_) {
-      pool.footprint_bytes = packed_bytes;
-      pool.swappable = [](ir::StorageId, std::int64_t bytes) { return bytes >= kTierAlignment; };
-      pool.budget_bytes = capacity_bytes;
-    } else {
-      pool = run::virtual_pool_rule(result_.map, capacity_bytes, false, rule_bytes);
-    }
-    return plan::make_problem(step.graph, step.scratch_bytes, pool, result_.map.storage_bytes(), boundary);
+    return step_problem(step, result_.map, packed_, rule_bytes, capacity_bytes, boundary);
   }
 
   /// Evaluation's times are not measured: they are estimated, with the tier as it is.
@@ -216,6 +223,12 @@ MemoryPlan plan_memory(const Program& program, const Options& options, std::int6
   return plan_with(program, options, budget_bytes, overhead, profile, false);
 }
 
+std::int64_t in_memory_bytes(const Program& program, const Options& options, const Overhead& overhead) {
+  MemoryPlan plan;
+  plan.overhead = overhead;
+  return Planner(program, options, plan).keep_capacity() + plan.overhead_bytes();
+}
+
 bool fits_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
                  const Overhead& overhead) {
   try {
@@ -224,6 +237,19 @@ bool fits_memory(const Program& program, const Options& options, std::int64_t bu
   } catch (const plan::BudgetError&) {
     return false;
   }
+}
+
+plan::Problem planned_problem(const Program& program, const MemoryPlan& plan) {
+  return step_problem(*program.training, plan.map, plan.packed, plan.rule_bytes, plan.capacity_bytes,
+                      std::nullopt);
+}
+
+plan::Plan plan_evaluation(const Program& program, const MemoryPlan& plan, const plan::Boundary& boundary) {
+  plan::PlanOptions options;
+  options.policy = plan::PolicyKind::window;
+  return plan::make_plan(step_problem(*program.evaluation, plan.map, plan.packed, plan.rule_bytes,
+                                      plan.capacity_bytes, boundary),
+                         options);
 }
 
 plan::Problem problem_again(const Program& program, const MemoryPlan& now) {

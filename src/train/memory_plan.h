@@ -52,9 +52,19 @@ using ProfileSource = std::function<plan::Profile()>;
 MemoryPlan plan_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
                        const Overhead& overhead, const ProfileSource& profile = {});
 
+/// What the whole process takes if everything stays in memory.
+std::int64_t in_memory_bytes(const Program& program, const Options& options, const Overhead& overhead);
+
 /// Whether a plan within the budget exists at all.
 bool fits_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
                  const Overhead& overhead);
+
+/// The problem that the plan of the training step solves.
+plan::Problem planned_problem(const Program& program, const MemoryPlan& plan);
+
+/// A plan of the evaluation for the pool of `plan`, from where training leaves the state. Throws
+/// plan::BudgetError.
+plan::Plan plan_evaluation(const Program& program, const MemoryPlan& plan, const plan::Boundary& boundary);
 
 /// Another plan of the training step for the pool and the tier that `now` led to, from a newer profile: only
 /// what has space on the tier is swapped. Throws plan::BudgetError where there is none. Only for the virtual

@@ -107,6 +107,8 @@ plan::Profile Pace::measured_profile() const {
   const MemoryPlan& plan = engine_.memory_plan();
   plan::Profile profile = *plan.profile;
   for (std::size_t op = 0; op < ops_.size(); ++op) {
+    // Those would count the time that they wait for other ranks, which the network's lane has already.
+    if (ir::has_side_effects(program_.training->graph.ops[op].kind)) continue;
     if (ops_[op].count > 0) profile.op_seconds[op][0] = ops_[op].mean();
   }
   const std::int64_t steps = steps_ - looked_from_;

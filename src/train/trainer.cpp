@@ -16,14 +16,18 @@
 #include "memory/process.h"
 #include "penstock/penstock.h"
 #include "plan/budget_error.h"
+#include "report/explain.h"
 #include "tier/swap_dir.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/network.h"
 #include "train/pace.h"
+#include "train/planned.h"
 #include "train/profile_store.h"
 #include "train/rank_exchange.h"
+#include "train/recorder.h"
 #include "train/schedule.h"
+#include "train/slow_watch.h"
 #include "train/state_io.h"
 
 namespace penstock {
@@ -47,16 +51,26 @@ double median(std::vector<double> values) {
 /// divided: thread stacks, heap growth, page tables, the kernel's side of the I/O.
 constexpr std::int64_t kMarginBytes = 20 * kMiB;
 
-/// One run of `train` or `evaluate`, from the options to the result.
+/// The process's own share differs a little from run to run; a budget that is advised has so much more.
+constexpr std::int64_t kUnsteadyBytes = 6 * kMiB;
+
+/// Where the search for the largest batch ends.
+constexpr std::int64_t kLargestBatch = 1 << 20;
+
+enum class Purpose { train, evaluate, plan };
+
+/// One run of `train`, `evaluate` or `plan`, from the options to the result.
 class Run {
  public:
-  Run(const Network& network, const Options& options, bool training)
+  Run(const Network& network, const Options& options, Purpose purpose)
       : network_(network),
         options_(options),
-        training_(training),
-        evaluating_(!training || options.evaluate),
+        planning_(purpose == Purpose::plan),
+        training_(purpose != Purpose::evaluate),
+        evaluating_(purpose == Purpose::evaluate || options.evaluate),
         ranks_(options.ranks ? options.ranks : std::make_shared<Ranks>(dist::make_alone())),
-        exchanger_(ranks_->communicator()) {}
+        exchanger_(ranks_->communicator()),
+        recorder_(options) {}
 
   Result go() {
     begin_ = Clock::now();
@@ -79,9 +93,39 @@ class Run {
           if (training_) train_steps();
           if (evaluating_) evaluate_split();
           finish();
+          record();
         },
         options_.on_rank_failure);
     return std::move(result_);
+  }
+
+  PlanResult plan(const PlanRequest& request) {
+    if (!request.out_file.empty()) check_writable(request.out_file, "--out");
+    if (!request.out_file.empty() && options_.memory.empty())
+      throw UserError("--out needs --memory: a plan is for one budget");
+    if (request.largest_batch && options_.memory.empty())
+      throw UserError("--max-batch needs --memory: the budget that the batch is to fit");
+    check_options();
+    set_threads();
+    open();
+    build();
+    PlanResult result;
+    result.model = network_.name;
+    result.batch = options_.batch;
+    result.threads = result_.threads;
+    profile_ = found_profile();
+    result.profile_source = result_.profile_source;
+    malloc_trim(0);
+    const Overhead beside = overhead(options_.batch);
+    // Other budgets are looked at with what this process had before it looked at the first.
+    program_bytes_ = beside.at("program");
+    result.in_memory_step_seconds = keep_seconds(program_, options_, beside, *profile_);
+    result.in_memory_bytes = in_memory_bytes(program_, options_, beside);
+    result.smallest_bytes = smallest_budget(beside);
+    for (const std::int64_t budget : budgets(result)) plan_budget(budget, request, result);
+    program_bytes_ = 0;
+    if (request.largest_batch) result.largest_batch = largest_batch_from(named_budget());
+    return result;
   }
 
  private:
@@ -89,9 +133,14 @@ class Run {
     if (options_.on_note && ranks_->rank() == 0) options_.on_note(line);
   }
 
+  /// Tells that a part of the run is over.
+  void phase(const char* name, double seconds, const std::string& detail) const {
+    if (options_.on_phase && ranks_->rank() == 0) options_.on_phase({name, seconds, detail});
+  }
+
   void check_options() {
     if (options_.batch < 1) throw UserError(fmt::format("--batch {}: it must be at least 1", options_.batch));
-    if (training_ && (options_.steps < 1) == (options_.epochs < 1)) {
+    if (training_ && !planning_ && (options_.steps < 1) == (options_.epochs < 1)) {
       throw UserError("say how long to train: --steps N or --epochs N, one of them");
     }
     optimizer_.kind = parse_optimizer(options_.optimizer);
@@ -211,44 +260,121 @@ class Run {
   }
 
   void build() {
+    const auto begin = Clock::now();
     program_ = make_program(network_, model_, training_ ? &optimizer_ : nullptr, evaluating_,
                             exchange_options(options_, *ranks_));
     malloc_trim(0);
     // Before any rank of this machine takes its pool.
     available_bytes_ = available_memory_bytes() / ranks_->communicator().local_size();
+    phase("build", seconds_since(begin),
+          fmt::format("{} ops, {} storages, process {}", program_.state_graph().ops.size(),
+                      program_.state_graph().storages, format_bytes(process_memory().resident_bytes)));
   }
+
+  std::int64_t named_budget() const { return parse_memory_budget(options_.memory, available_bytes_); }
 
   /// Divides the budget between the program and the pool.
   void prepare() {
-    const std::int64_t available = available_bytes_;
-    const bool named = !options_.memory.empty();
-    const std::int64_t budget =
-        named ? parse_memory_budget(options_.memory, available) : default_memory_budget(available);
-    MemoryPlan plan = plan_within(budget);
+    const bool from_file = training_ && !options_.plan_file.empty();
+    const bool named = !options_.memory.empty() || from_file;
+    std::int64_t budget = !options_.memory.empty() ? named_budget()
+                          : from_file              ? 0
+                                                   : default_memory_budget(available_bytes_);
+    MemoryPlan plan = from_file ? plan_from_file(budget) : plan_within(budget);
+    budget = plan.budget_bytes;
     if (!named) note(fmt::format("memory: {} (what is free, less a margin)", format_bytes(budget)));
+    phase("plan", plan.plan_seconds,
+          fmt::format("policy {}, pool {} and {} beside it, of {}; {} to run again each step", plan.policy,
+                      format_bytes(plan.planned_peak_bytes), format_bytes(plan.overhead_bytes()),
+                      format_bytes(budget), plan.training ? plan.training->summary.recomputed : 0));
     engine_ = std::make_unique<Engine>(program_, options_, std::move(plan));
     state_ = std::make_unique<StateIo>(program_, engine_->executor(), &ranks_->communicator());
     for (const std::string& line : engine_->notes()) note(line);
     describe();
   }
 
+  MemoryPlan plan_from_file(std::int64_t budget) const {
+    return memory_plan_from_json(program_, options_, budget, overhead(options_.batch),
+                                 read_file(options_.plan_file), options_.plan_file);
+  }
+
   MemoryPlan plan_within(std::int64_t budget) {
     try {
-      // Planning itself leaves some memory behind, so what the process really has is looked at once more
-      // afterwards.
-      MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch), profile_source());
-      malloc_trim(0);
-      Overhead after = overhead(options_.batch);
-      if (plan.profile) after["planner"] = plan.planner_bytes;  // to plan again with, between two steps
-      if (after.at("program") > plan.overhead.at("program") || after.contains("planner")) {
-        earlier_peak_bytes_ = plan.earlier_peak_bytes;
-        plan = plan_memory(program_, options_, budget, after, profile_source());
-      }
-      earlier_peak_bytes_ = std::max(earlier_peak_bytes_, plan.earlier_peak_bytes);
-      return plan;
+      return plan_twice(budget);
     } catch (const plan::BudgetError& error) {
       refuse(error, budget);
     }
+  }
+
+  /// Throws BudgetError.
+  MemoryPlan plan_twice(std::int64_t budget) {
+    // Planning itself leaves some memory behind, so what the process really has is looked at once more
+    // afterwards.
+    MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch), profile_source());
+    malloc_trim(0);
+    Overhead after = overhead(options_.batch);
+    if (plan.profile) after["planner"] = plan.planner_bytes;  // to plan again with, between two steps
+    if (after.at("program") > plan.overhead.at("program") || after.contains("planner")) {
+      earlier_peak_bytes_ = plan.earlier_peak_bytes;
+      plan = plan_memory(program_, options_, budget, after, profile_source());
+    }
+    earlier_peak_bytes_ = std::max(earlier_peak_bytes_, plan.earlier_peak_bytes);
+    return plan;
+  }
+
+  /// For `plan`: what is there already, unless the user wants it measured; else an estimate.
+  plan::Profile found_profile() {
+    ProfileStore store(program_, options_, result_.threads);
+    plan::Profile profile;
+    if (options_.profile == "fresh") {
+      profile = store.get();
+      result_.profile_source = store.source();
+    } else if (store.find(profile)) {
+      result_.profile_source = options_.profile;
+    } else {
+      profile = estimated_profile(program_, options_);
+      result_.profile_source = "estimate";
+    }
+    return profile;
+  }
+
+  std::int64_t smallest_budget(const Overhead& beside) const {
+    try {
+      return plan_memory(program_, options_, 0, beside).budget_bytes;
+    } catch (const plan::BudgetError& error) {
+      return advised_mib(error) * kMiB;
+    }
+  }
+
+  /// The named one, or some from the smallest to what all in memory takes.
+  std::vector<std::int64_t> budgets(const PlanResult& result) const {
+    if (!options_.memory.empty()) return {named_budget()};
+    const std::int64_t most = round_up(result.in_memory_bytes + kUnsteadyBytes, kMiB);
+    std::vector<std::int64_t> all;
+    for (const double share : {0.0, 0.1, 0.25, 0.5, 0.75}) {
+      const auto more = static_cast<std::int64_t>(static_cast<double>(most - result.smallest_bytes) * share);
+      const std::int64_t budget = round_up(result.smallest_bytes + more, kMiB);
+      if (budget < most && (all.empty() || budget > all.back())) all.push_back(budget);
+    }
+    all.push_back(most);
+    return all;
+  }
+
+  void plan_budget(std::int64_t budget, const PlanRequest& request, PlanResult& result) {
+    PlannedBudget row;
+    row.budget_bytes = budget;
+    try {
+      const MemoryPlan plan = plan_twice(budget);
+      row = describe_plan(program_, plan, *profile_, result.in_memory_step_seconds, options_.batch);
+      if (!request.explain.empty() && !options_.memory.empty())
+        result.explanation =
+            report::explain(planned_problem(program_, plan), *plan.training, *profile_, request.explain);
+      if (!request.out_file.empty())
+        write_file(request.out_file, memory_plan_to_json(program_, plan, network_.name, options_.batch));
+    } catch (const plan::BudgetError&) {
+      row.feasible = false;
+    }
+    result.budgets.push_back(row);
   }
 
   /// The program's profile, got once.
@@ -257,19 +383,26 @@ class Run {
     if (!profiles_) profiles_ = std::make_unique<ProfileStore>(program_, options_, result_.threads);
     return [this] {
       if (!profile_) {
+        const auto begin = Clock::now();
         profile_ =
             profiles_->get([this] { note("measuring kernels and tier, once for this network and machine"); });
         result_.profile_source = profiles_->source();
         profile_->network = network_profile(speed_, ranks_->size());
+        phase("profile", seconds_since(begin),
+              fmt::format("{}; tier reads {:.0f} MB/s, writes {:.0f} MB/s", profiles_->source(),
+                          profile_->tier.read_bandwidth / 1e6, profile_->tier.write_bandwidth / 1e6));
       }
       return *profile_;
     };
   }
 
+  static std::int64_t advised_mib(const plan::BudgetError& error) {
+    return (error.needed_bytes() + kUnsteadyBytes) / kMiB + 1;
+  }
+
   /// Says what would work instead: a larger budget, or the largest batch that this one can train.
   [[noreturn]] void refuse(const plan::BudgetError& error, std::int64_t budget) {
-    // The process's own share differs a little from run to run; what is named here must work.
-    const std::int64_t smallest = (error.needed_bytes() + 6 * kMiB) / kMiB + 1;
+    const std::int64_t smallest = advised_mib(error);
     const std::int64_t batch = largest_batch(budget);
     throw UserError(fmt::format(
         "{} batch {} cannot {} within {}: policy {} needs at least {}; name --memory {}MiB or more, or {}",
@@ -278,31 +411,43 @@ class Run {
         batch > 0 ? fmt::format("--batch {} or less", batch) : "a smaller network: not even --batch 1 fits"));
   }
 
-  /// The largest batch below the one asked for that fits the budget; 0 if none does.
-  std::int64_t largest_batch(std::int64_t budget) {
-    const auto fits = [&](std::int64_t batch) {
-      program_ = {};
-      models::ModelOptions model = model_;
-      model.batch = batch;
-      try {
-        program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_,
-                                exchange_options(options_, *ranks_));
-        return fits_memory(program_, options_, budget, overhead(batch));
-      } catch (const UserError&) {
-        return false;
-      }
-    };
-    std::int64_t low = 0;
-    for (std::int64_t high = options_.batch; high - low > 1;) {
+  /// Leaves no program behind that can be used.
+  bool batch_fits(std::int64_t batch, std::int64_t budget) {
+    program_ = {};
+    models::ModelOptions model = model_;
+    model.batch = batch;
+    try {
+      program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_,
+                              exchange_options(options_, *ranks_));
+      return fits_memory(program_, options_, budget, overhead(batch));
+    } catch (const UserError&) {
+      return false;
+    }
+  }
+
+  /// The largest batch from `low`, which fits, up to below `high`, which does not.
+  std::int64_t largest_batch_between(std::int64_t low, std::int64_t high, std::int64_t budget) {
+    while (high - low > 1) {
       const std::int64_t middle = low + (high - low) / 2;
-      (fits(middle) ? low : high) = middle;
+      (batch_fits(middle, budget) ? low : high) = middle;
     }
     return low;
   }
 
+  /// The largest batch below the one asked for that fits the budget; 0 if none does.
+  std::int64_t largest_batch(std::int64_t budget) { return largest_batch_between(0, options_.batch, budget); }
+
+  /// The largest that fits, also above the one asked for.
+  std::int64_t largest_batch_from(std::int64_t budget) {
+    std::int64_t low = options_.batch;
+    if (!batch_fits(low, budget)) return largest_batch(budget);
+    while (low < kLargestBatch && batch_fits(2 * low, budget)) low *= 2;
+    return largest_batch_between(low, 2 * low, budget);
+  }
+
   Overhead overhead(std::int64_t batch) const {
     return {
-        {"program", process_memory().resident_bytes},
+        {"program", program_bytes_ > 0 ? program_bytes_ : process_memory().resident_bytes},
         {"loader", Loader::memory_bytes(*data_.train, batch)},
         {"conversion", StateIo::conversion_bytes(program_.state_graph()) + StateIo::shard_bytes(program_)},
         {"ranks", ranks_->communicator().growth_bytes()},
@@ -334,12 +479,18 @@ class Run {
   }
 
   void fill_state() {
+    const auto begin = Clock::now();
     state_->initialise(seed_);
     if (!options_.init_file.empty()) load_weights(options_.init_file, *state_);
     if (!options_.resume_dir.empty()) read_checkpoint(options_.resume_dir, *state_, training_);
+    std::int64_t bytes = 0;
+    for (const StateEntry& entry : state_->entries()) bytes += entry.size_bytes();
+    phase("fill", seconds_since(begin),
+          fmt::format("{} of state in {} tensors", format_bytes(bytes), state_->entries().size()));
   }
 
   void train_steps() {
+    const auto started = Clock::now();
     Loader loader(*data_.train, sampler(), position_, std::max<std::int64_t>(0, steps_ - first_step_));
     kernels::StepContext context;
     context.seed = seed_;
@@ -351,6 +502,7 @@ class Run {
     engine_->set_trace(&events);
     Pace pace(program_, *engine_);
     const dist::ExchangeStats before = ranks_->communicator().stats();
+    SlowWatch watch(program_, *engine_, result_.threads);
     for (std::int64_t step = first_step_; step < steps_; ++step) {
       const std::int64_t epoch = loader.position().epoch;
       context.step = static_cast<std::uint64_t>(step);
@@ -367,6 +519,8 @@ class Run {
       recomputes.push_back(stats.recompute_seconds);
       computes.push_back(stats.compute_seconds);
       tell(step + 1, epoch, stats);
+      recorder_.after_step(step + 1, events, *engine_->memory_plan().training);
+      if (const auto why = watch.after_step(stats)) note(*why);
       if (step + 1 < steps_) {
         if (const auto line = pace.after_step(stats, events)) note(*line);
       }
@@ -384,6 +538,13 @@ class Run {
     }
     note_exchanges(before);
     engine_->set_trace(nullptr);
+    if (const std::string why = watch.whole_run(); !why.empty()) {
+      note("on average " + why);
+      recorder_.add_note("On average " + why + ".");
+    }
+    phase("train", seconds_since(started),
+          fmt::format("{} steps, {} images", result_.step_seconds.size(),
+                      static_cast<std::int64_t>(result_.step_seconds.size()) * whole_batch()));
     if (const auto seen = pace.seen_profile(); seen && profiles_) profiles_->put(*seen);
     result_.stall_seconds = median(stalls);
     result_.recompute_seconds = median(recomputes);
@@ -427,13 +588,20 @@ class Run {
     progress.images_per_second = static_cast<double>(whole_batch()) / typical;
     progress.learning_rate = schedule_.at(done - 1);
     progress.seconds_left = typical * static_cast<double>(steps_ - done);
+    progress.compute_seconds = stats.compute_seconds;
+    progress.recompute_seconds = stats.recompute_seconds;
+    progress.stall_seconds = stats.stall_seconds;
     progress.stall_share = stats.stall_seconds / progress.step_seconds;
+    progress.swapped_out_bytes = stats.swapped_out_bytes;
+    progress.swapped_in_bytes = stats.swapped_in_bytes;
+    progress.pool_peak_bytes = stats.peak_pool_bytes;
     progress.memory_bytes = process_memory().resident_bytes;
-    progress.budget_bytes = options_.memory.empty() ? 0 : result_.budget_bytes;
+    progress.budget_bytes = options_.memory.empty() && options_.plan_file.empty() ? 0 : result_.budget_bytes;
     options_.on_step(progress);
   }
 
   void evaluate_split() {
+    const auto started = Clock::now();
     take_statistics_of_rank_0(*ranks_, *state_);
     SamplerOptions options;
     options.rank = ranks_->rank();
@@ -468,6 +636,8 @@ class Run {
     result_.accuracy =
         static_cast<double>(correct) / static_cast<double>(data_.test->size() * labels_per_image);
     if (!training_) result_.images_per_second = static_cast<double>(whole_batch()) / median(seconds);
+    phase("evaluate", seconds_since(started),
+          fmt::format("{} images, accuracy {:.2f} %", result_.test_images, 100 * result_.accuracy));
   }
 
   void finish() {
@@ -491,14 +661,25 @@ class Run {
     }
   }
 
+  /// Writes trace and report in the memory that the pool gives back.
+  void record() {
+    if (!recorder_.wanted() || ranks_->rank() != 0) return;
+    const MemoryPlan plan = engine_->memory_plan();
+    state_.reset();
+    engine_.reset();
+    recorder_.write(program_, plan, result_);
+  }
+
   const Network& network_;
   const Options& options_;
+  const bool planning_;
   const bool training_;
   const bool evaluating_;
   const std::shared_ptr<Ranks> ranks_;
   RankExchanger exchanger_;
   dist::NetworkSpeed speed_;
   std::int64_t available_bytes_ = 0;
+  Recorder recorder_;
   Clock::time_point begin_;
   OptimizerOptions optimizer_;
   models::ModelOptions model_;
@@ -512,6 +693,7 @@ class Run {
   std::unique_ptr<ProfileStore> profiles_;
   std::optional<plan::Profile> profile_;
   std::int64_t earlier_peak_bytes_ = 0;
+  std::int64_t program_bytes_ = 0;  ///< what the process takes; 0: to be looked up
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<StateIo> state_;
   Result result_;
@@ -521,11 +703,15 @@ class Run {
 }  // namespace training
 
 Result train(const Network& network, const Options& options) {
-  return training::Run(network, options, true).go();
+  return training::Run(network, options, training::Purpose::train).go();
 }
 
 Result evaluate(const Network& network, const Options& options) {
-  return training::Run(network, options, false).go();
+  return training::Run(network, options, training::Purpose::evaluate).go();
+}
+
+PlanResult plan_training(const Network& network, const Options& options, const PlanRequest& request) {
+  return training::Run(network, options, training::Purpose::plan).plan(request);
 }
 
 const char* version() {

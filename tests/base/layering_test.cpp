@@ -26,12 +26,13 @@ const std::map<std::string, Folders>& allowed() {
       {"memory", {}},
       {"tier", {}},
       {"run", {"ir", "plan", "memory", "tier", "kernels", "lower"}},
+      {"report", {"ir", "plan", "run"}},
       {"dist", {}},
       {"data", {"ir"}},
       {"models", {"ir"}},
       {"train",
-       {"ir", "autodiff", "kernels", "lower", "plan", "memory", "tier", "run", "dist", "data", "models"}},
-      {"cli", {"ir", "plan", "data", "models", "train"}},
+       {"ir", "autodiff", "kernels", "lower", "plan", "memory", "tier", "run", "report", "dist", "data", "models"}},
+      {"cli", {"ir", "plan", "report", "data", "models", "train"}},
   };
   return table;
 }

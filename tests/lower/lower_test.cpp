@@ -102,7 +102,9 @@ TEST(Lower, SharingMemoryChangesNothing) {
   const ir::Graph graph = training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F});
   const auto backend = kernels::make_onednn_backend();
   const lower::Executable shared = lower::lower(graph, *backend);
-  const lower::Executable apart = lower::lower(graph, *backend, {.in_place = false});
+  lower::LowerOptions each_apart;
+  each_apart.in_place = false;
+  const lower::Executable apart = lower::lower(graph, *backend, each_apart);
   EXPECT_LT(shared.graph.storages, apart.graph.storages);
   StepRunner shared_runner(*backend, shared);
   StepRunner apart_runner(*backend, apart);

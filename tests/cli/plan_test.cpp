@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/bytes.h"
+#include "cli/penstock.h"
+
+namespace penstock::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// `plan` and `train` on a small network, with a cache directory of their own.
+class PlanCommand : public ::testing::Test {
+ protected:
+  PlanCommand() { ::setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
+  ~PlanCommand() override { ::unsetenv("XDG_CACHE_HOME"); }
+
+  static std::vector<std::string> arguments(const char* command, const std::vector<std::string>& more) {
+    std::vector<std::string> all{command,   "resnet20", "--image-size", "24",
+                                 "--batch", "48",       "--threads",    "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  static nlohmann::json plan(const std::vector<std::string>& more) {
+    return penstock_json(arguments("plan", more));
+  }
+  static nlohmann::json train(const std::vector<std::string>& more) {
+    return penstock_json(arguments("train", more));
+  }
+  static std::string mib(std::int64_t bytes) { return std::to_string(bytes / kMiB) + "MiB"; }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(PlanCommand, TellsWhatBudgetsGive) {
+  const auto result = plan({});
+  EXPECT_EQ(result["profile_source"], "estimate");
+  const auto& budgets = result["budgets"];
+  ASSERT_GE(budgets.size(), 3U);
+  EXPECT_EQ(budgets.front()["budget_bytes"], result["smallest_bytes"]);
+  EXPECT_EQ(budgets.back()["policy"], "keep");
+  EXPECT_EQ(budgets.back()["swapped_out_bytes"], 0);
+  EXPECT_NEAR(budgets.back()["in_memory_share"].get<double>(), 1, 1e-6);
+  for (std::size_t i = 0; i < budgets.size(); ++i) {
+    const auto& row = budgets[i];
+    EXPECT_TRUE(row["feasible"]);
+    EXPECT_LE(row["planned_peak_bytes"].get<std::int64_t>() + row["overhead_bytes"].get<std::int64_t>(),
+              row["budget_bytes"]);
+    EXPECT_LE(row["in_memory_share"], 1 + 1e-6);
+    if (i > 0) {
+      EXPECT_GT(row["budget_bytes"], budgets[i - 1]["budget_bytes"]);
+      EXPECT_LE(row["swapped_out_bytes"], budgets[i - 1]["swapped_out_bytes"]);
+    }
+  }
+  EXPECT_GT(budgets.front()["written_bytes_per_day"], 0);
+}
+
+TEST_F(PlanCommand, AgreesWithTraining) {
+  const auto whole = plan({});
+  const std::int64_t smallest = whole["smallest_bytes"], most = whole["in_memory_bytes"];
+  // The smallest budget that is named works, and what lies well below it does not.
+  EXPECT_EQ(train({"--steps", "1", "--memory", mib(smallest)})["policy"], "auto");
+  const std::string below = mib(smallest - 12 * kMiB);
+  EXPECT_EQ(penstock(arguments("plan", {"--memory", below})).exit_code, 2);
+  EXPECT_EQ(penstock(arguments("train", {"--steps", "1", "--memory", below})).exit_code, 2);
+
+  const std::string budget = mib((smallest + most) / 2), file = folder_.file("plan.json");
+  const auto planned = plan({"--memory", budget, "--out", file})["budgets"][0];
+  const auto by_plan = train({"--steps", "3", "--plan", file});
+  EXPECT_EQ(by_plan["planned_peak_bytes"], planned["planned_peak_bytes"]);
+  EXPECT_EQ(by_plan["pool_peak_bytes"], planned["planned_peak_bytes"]);
+  EXPECT_EQ(by_plan["swapped_out_bytes"], planned["swapped_out_bytes"]);
+  EXPECT_EQ(by_plan["swapped_in_bytes"], planned["swapped_in_bytes"]);
+  EXPECT_EQ(by_plan["swap_file_bytes"], planned["swap_file_bytes"]);
+  EXPECT_EQ(by_plan["budget_bytes"], planned["budget_bytes"]);
+  EXPECT_LE(by_plan["peak_rss_bytes"], by_plan["budget_bytes"]);
+  EXPECT_EQ(by_plan["weights_sha256"], train({"--steps", "3"})["weights_sha256"]);
+}
+
+TEST_F(PlanCommand, UsesTheProfileThatTrainingMeasured) {
+  const std::int64_t budget = (plan({})["in_memory_bytes"].get<std::int64_t>()) * 3 / 4;
+  train({"--steps", "1", "--memory", mib(budget)});
+  const auto planned = plan({"--memory", mib(budget)});
+  EXPECT_EQ(planned["profile_source"], "cached");
+  EXPECT_EQ(planned["budgets"][0]["policy"], "auto");
+}
+
+TEST_F(PlanCommand, FindsTheLargestBatch) {
+  const std::string budget = mib(plan({})["smallest_bytes"].get<std::int64_t>() + 2 * kMiB);
+  const auto result = plan({"--memory", budget, "--max-batch", "--batch", "4"});
+  const std::int64_t batch = result["largest_batch"];
+  EXPECT_GT(batch, 32);
+  EXPECT_EQ(penstock(arguments("plan", {"--memory", budget, "--batch", std::to_string(batch * 2)})).exit_code,
+            2);
+}
+
+TEST_F(PlanCommand, ExplainsATensorAndAnOp) {
+  const std::string budget = mib(plan({})["smallest_bytes"].get<std::int64_t>() + 4 * kMiB);
+  const Outcome tensor = penstock(arguments("plan", {"--memory", budget, "--explain", "layer1.0.conv1"}));
+  EXPECT_EQ(tensor.exit_code, 0) << tensor.err;
+  EXPECT_THAT(tensor.out, HasSubstr("layer1.0.conv1: activation, "));
+  EXPECT_THAT(tensor.out, HasSubstr("policy auto: "));
+  EXPECT_THAT(tensor.out, HasSubstr("to compute it again: "));
+  const Outcome state =
+      penstock(arguments("plan", {"--memory", budget, "--explain", "layer1.0.conv1.weight.update"}));
+  EXPECT_THAT(state.out, HasSubstr("layer1.0.conv1.weight: parameter, "));
+  EXPECT_THAT(state.out, HasSubstr("not possible, it is state"));
+  const Outcome none = penstock(arguments("plan", {"--memory", budget, "--explain", "0.conv1.wei"}));
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("layer1.0.conv1.weight"));
+}
+
+TEST_F(PlanCommand, RefusesWhatIsNoPlan) {
+  const std::string file = folder_.file("plan.json");
+  const auto outcome = [&](const std::string& text) {
+    write_file(file, text);
+    const Outcome result = penstock(arguments("train", {"--steps", "1", "--plan", file}));
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    return result.err;
+  };
+  EXPECT_THAT(outcome("no json"), HasSubstr(file));
+  EXPECT_THAT(outcome("{}"), HasSubstr("not a plan"));
+  plan({"--memory", mib(plan({})["smallest_bytes"]), "--out", file});
+  const nlohmann::json good = nlohmann::json::parse(read_file(file));
+  nlohmann::json wrong = good;
+  wrong["training"]["instructions"].erase(5);
+  EXPECT_THAT(outcome(wrong.dump()), HasSubstr("does not hold"));
+  wrong = good;
+  wrong["training"]["ops"] = 3;
+  EXPECT_THAT(outcome(wrong.dump()), HasSubstr("another network"));
+  wrong = good;
+  wrong["capacity_bytes"] = 4096;
+  EXPECT_THAT(outcome(wrong.dump()), HasSubstr("contradict"));
+  wrong = good;
+  wrong["budget_bytes"] = 40 * kMiB;
+  EXPECT_THAT(outcome(wrong.dump()), HasSubstr("exceed"));
+}
+
+}  // namespace
+}  // namespace penstock::testing
