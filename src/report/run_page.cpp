@@ -161,6 +161,7 @@ std::string process_bar(const RunReport& run) {
   const char* kColours[] = {"c5", "c6", "c3", "c2", "c1", "c4"};
   std::size_t colour = 0;
   for (const auto& [tag, bytes] : run.peak_by_tag) {
+    if (bytes == 0) continue;
     const char* css = tag == "pool" ? "memory" : kColours[colour++ % std::size(kColours)];
     bar += fmt::format(R"(<span class="{}" style="width:{:.2f}%"></span>)", css,
                        100.0 * static_cast<double>(bytes) / static_cast<double>(whole));

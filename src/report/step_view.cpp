@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 
 namespace penstock::report {
 namespace {
@@ -121,6 +122,23 @@ class Viewer {
     if (started < 0) started = event->start_seconds;
     view_.events.push_back({Lane::compute, event->repeated ? Kind::recompute : kind_of(op.phase), op.name,
                             ir::op_name(op.kind), event->start_seconds, event->end_seconds, 0});
+    note_exchange(op, *event);
+  }
+
+  /// What is between ranks is on its way from the op that starts it to the one that waits for it.
+  void note_exchange(const ir::Op& op, const run::TraceEvent& event) {
+    if (op.kind == ir::OpKind::reduce_start || op.kind == ir::OpKind::gather_start) {
+      sent_[op.outputs[0]] = event.end_seconds;
+    } else if (op.kind == ir::OpKind::reduce_wait || op.kind == ir::OpKind::gather_wait) {
+      const auto sent = sent_.find(op.inputs[0]);
+      if (sent == sent_.end()) return;
+      const ir::Tensor& bucket = problem_.graph->tensor(op.inputs[0]);
+      double& free_seconds = free_seconds_[static_cast<std::size_t>(Lane::network)];
+      const double start = std::min(std::max(sent->second, free_seconds), event.end_seconds);
+      view_.events.push_back(
+          {Lane::network, Kind::transfer, bucket.name, "", start, event.end_seconds, bucket.size_bytes()});
+      free_seconds = event.end_seconds;
+    }
   }
 
   void wait(const plan::Instruction& in) {
@@ -229,6 +247,7 @@ class Viewer {
   std::int64_t ahead_bytes_ = 0;
   std::vector<bool> ahead_;
   std::vector<double> started_;
+  std::map<ir::TensorId, double> sent_;  ///< since when a bucket is on its way
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "plan/bound.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
 #include "plan/estimate.h"
@@ -53,6 +54,7 @@ PlannedBudget describe_plan(const Program& program, const MemoryPlan& plan, cons
   row.swapped_out_bytes = summary.swapped_out_bytes;
   row.swapped_in_bytes = summary.swapped_in_bytes;
   row.swap_file_bytes = swap_bytes(plan);
+  row.bound_seconds = bound_seconds(program, plan, profile);
   if (simulation.step_seconds > 0) {
     row.images_per_second = static_cast<double>(batch) / simulation.step_seconds;
     row.in_memory_share = in_memory_step_seconds / simulation.step_seconds;
@@ -60,6 +62,14 @@ PlannedBudget describe_plan(const Program& program, const MemoryPlan& plan, cons
         static_cast<double>(summary.swapped_out_bytes) * kSecondsPerDay / simulation.step_seconds;
   }
   return row;
+}
+
+double bound_seconds(const Program& program, const MemoryPlan& plan, const plan::Profile& profile) {
+  // The pool takes no more than the plan's peak, but any other plan might have had all that the budget
+  // leaves.
+  plan::Problem problem = planned_problem(program, plan);
+  problem.budget_bytes = plan.budget_bytes - plan.overhead_bytes() - problem.fixed_bytes;
+  return plan::lower_bound(problem, profile).seconds;
 }
 
 double keep_seconds(const Program& program, const Options& options, const Overhead& overhead,

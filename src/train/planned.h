@@ -14,6 +14,9 @@ namespace penstock::training {
 PlannedBudget describe_plan(const Program& program, const MemoryPlan& plan, const plan::Profile& profile,
                             double in_memory_step_seconds, std::int64_t batch);
 
+/// A time below which no plan of the training step for this budget can be.
+double bound_seconds(const Program& program, const MemoryPlan& plan, const plan::Profile& profile);
+
 /// The time of a step that keeps everything in memory.
 double keep_seconds(const Program& program, const Options& options, const Overhead& overhead,
                     const plan::Profile& profile);

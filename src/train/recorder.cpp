@@ -61,9 +61,10 @@ report::RunReport describe(const Result& result) {
 
 }  // namespace
 
-Recorder::Recorder(const Options& options) : options_(options) {
-  if (!options.trace_file.empty()) check_writable(options.trace_file, "--trace");
-  if (!options.report_file.empty()) check_writable(options.report_file, "--report");
+void Recorder::check() const {
+  if (!on_) return;
+  if (!options_.trace_file.empty()) check_writable(options_.trace_file, "--trace");
+  if (!options_.report_file.empty()) check_writable(options_.report_file, "--report");
 }
 
 void Recorder::after_step(std::int64_t step, const run::Trace& events, const plan::Plan& plan) {

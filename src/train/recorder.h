@@ -19,10 +19,13 @@ class Recorder {
   static constexpr std::size_t kMaxSteps = 3;
   static constexpr std::size_t kMaxEvents = 60000;  ///< of all its steps; one step is kept whatever it has
 
-  /// Throws UserError if a file cannot be made where the options want it.
-  explicit Recorder(const Options& options);
+  /// `on`: whether this process is the one that writes.
+  Recorder(const Options& options, bool on) : options_(options), on_(on) {}
 
-  bool wanted() const { return !options_.trace_file.empty() || !options_.report_file.empty(); }
+  /// Throws UserError if a file cannot be made where the options want it.
+  void check() const;
+
+  bool wanted() const { return on_ && (!options_.trace_file.empty() || !options_.report_file.empty()); }
   /// With the events of that step alone, and the plan that it ran by. Another plan than before: starts again.
   void after_step(std::int64_t step, const run::Trace& events, const plan::Plan& plan);
   /// What the report is to say in red: why the run was slow.
@@ -34,6 +37,7 @@ class Recorder {
 
  private:
   const Options& options_;
+  bool on_;
   std::vector<plan::Instruction> instructions_;
   std::int64_t first_step_ = 1;
   std::vector<run::Trace> steps_;

@@ -70,7 +70,7 @@ class Run {
         evaluating_(purpose == Purpose::evaluate || options.evaluate),
         ranks_(options.ranks ? options.ranks : std::make_shared<Ranks>(dist::make_alone())),
         exchanger_(ranks_->communicator()),
-        recorder_(options) {}
+        recorder_(options, ranks_->rank() == 0) {}
 
   Result go() {
     begin_ = Clock::now();
@@ -166,6 +166,7 @@ class Run {
   }
 
   void check_outputs() const {
+    recorder_.check();
     if (!options_.save_file.empty()) check_writable(options_.save_file, "--save");
     if (!options_.checkpoint_dir.empty()) {
       check_writable(
@@ -466,6 +467,7 @@ class Run {
     result_.in_memory_bytes = plan.in_memory_bytes;
     result_.plan_seconds = plan.plan_seconds;
     result_.predicted_step_seconds = plan.predicted_step_seconds;
+    if (plan.profile && plan.training) result_.bound_seconds = bound_seconds(program_, plan, *plan.profile);
     result_.swap_file_bytes = engine_->swap_bytes();
     if (ranks_->size() > 1) {
       note(fmt::format("{} ranks x batch {} = {} images a step, {} threads each", ranks_->size(),

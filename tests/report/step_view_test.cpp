@@ -66,5 +66,40 @@ TEST(StepView, TransfersFollowOneAnother) {
   EXPECT_EQ(reads[3].start_seconds, 9);
 }
 
+TEST(StepView, WhatIsBetweenRanksIsOnTheNetwork) {
+  ir::Graph graph;
+  const auto tensor = [&](const char* name) {
+    return graph.add_tensor(name, ir::DType::f32, ir::Shape{16}, ir::Role::gradient);
+  };
+  const auto op = [&](ir::OpKind kind, std::vector<ir::TensorId> inputs, std::vector<ir::TensorId> outputs) {
+    ir::Op made;
+    made.kind = kind;
+    made.phase = ir::Phase::backward;
+    made.name = ir::op_name(kind);
+    made.inputs = std::move(inputs);
+    made.outputs = std::move(outputs);
+    graph.add_op(made);
+  };
+  const ir::TensorId gradient = tensor("gradient"), bucket = tensor("bucket"), mean = tensor("mean");
+  op(ir::OpKind::data, {}, {gradient});
+  op(ir::OpKind::reduce_start, {gradient}, {bucket});
+  op(ir::OpKind::reduce_wait, {bucket}, {mean});
+  const plan::Problem problem =
+      plan::make_problem(graph, std::vector<std::int64_t>{}, plan::grain_rule(1 << 20, 64));
+  plan::Plan plan;
+  run::Trace trace;
+  for (int i = 0; i < 3; ++i) {
+    plan.instructions.push_back({plan::Action::run, i, 0});
+    trace.events.push_back({plan::Action::run, i, false, 2.0 * i, 2.0 * i + 1});
+  }
+  const StepView view = view_steps(problem, plan, {&trace, 1})[0];
+  ASSERT_EQ(view.events.size(), 4U);
+  EXPECT_EQ(view.events.back().lane, Lane::network);
+  EXPECT_EQ(view.events.back().name, "bucket");
+  EXPECT_EQ(view.events.back().start_seconds, 3);
+  EXPECT_EQ(view.events.back().end_seconds, 5);
+  EXPECT_EQ(view.events.back().size_bytes, 64);
+}
+
 }  // namespace
 }  // namespace penstock::report

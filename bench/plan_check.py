@@ -1,0 +1,92 @@
+"""Whether `penstock plan` says what `penstock train` does: random models, batches and budgets.
+
+For each triple: the plan says that it is feasible if and only if training runs, the planned peak is the measured
+peak of the pool, and the predicted time of a step is within 15 % of the measured one (the median of the steps
+after the first). The plan is made from a profile that was measured just before.
+
+usage: plan_check.py PENSTOCK [--cases 30] [--seed 0] [--steps 6] [--tolerance 15]
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import common
+
+# Model, edges of the images, batches: small ones, so that all takes a few minutes.
+MODELS = [("resnet20", (16, 24, 32), (16, 32, 64)),
+          ("resnet18", (32, 48, 64), (2, 4, 8)),
+          ("vgg16", (32,), (2, 4)),
+          ("densenet121", (32, 64), (2, 4)),
+          ("unet", (32, 48), (1, 2)),
+          ("alexnet", (64,), (4, 8))]
+
+
+def run(penstock, command, arguments, folder):
+    """The JSON of a run, or None where it is refused; whatever else goes wrong is an error."""
+    path = pathlib.Path(folder) / f"{command}.json"
+    path.unlink(missing_ok=True)
+    done = subprocess.run([penstock, command, *map(str, arguments), "--quiet", "--json", str(path)],
+                          capture_output=True, text=True)
+    if done.returncode not in (0, 2) or (done.returncode == 2 and "cannot train" not in done.stderr):
+        raise RuntimeError(f"{command} {arguments}: {done.stderr}")
+    return json.loads(path.read_text()) if done.returncode == 0 else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("penstock")
+    parser.add_argument("--cases", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--tolerance", type=float, default=15, help="percent of the predicted time")
+    options = parser.parse_args()
+    dice = random.Random(options.seed)
+    wrong = late = timed = 0
+    print("| model | image | batch | budget | feasible | runs | planned peak | pool peak | predicted s | measured s | off by |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        for _ in range(options.cases):
+            model, sizes, batches = dice.choice(MODELS)
+            size, batch = dice.choice(sizes), dice.choice(batches)
+            arguments = [model, "--image-size", size, "--batch", batch, "--lr", "0.001"]
+            if model != "unet":
+                arguments += ["--classes", 10]
+            whole = run(options.penstock, "plan", arguments, folder)
+            low, high = whole["smallest_bytes"] * 0.8, whole["in_memory_bytes"] * 1.1
+            budget = f"{int(dice.uniform(low, high)) // 2**20}MiB"
+            arguments += ["--memory", budget]
+            trained = run(options.penstock, "train", [*arguments, "--steps", 2], folder)
+            plan_file = pathlib.Path(folder) / "to-train-by.json"
+            planned = run(options.penstock, "plan", [*arguments, "--profile", "fresh", "--out", plan_file], folder)
+            feasible, runs = planned is not None, trained is not None
+            cells = [model, size, batch, budget, "yes" if feasible else "no", "yes" if runs else "no"]
+            if feasible != runs:
+                wrong += 1
+            if not (feasible and runs):
+                print("| " + " | ".join(map(str, cells)) + " | | | | | |", flush=True)
+                continue
+            row = planned["budgets"][0]
+            done = run(options.penstock, "train", [*arguments, "--steps", options.steps, "--plan", plan_file], folder)
+            measured = statistics.median(done["step_seconds"][1:])
+            predicted = row["predicted_step_seconds"]
+            off = 100 * (measured / predicted - 1)
+            if done["pool_peak_bytes"] != row["planned_peak_bytes"]:
+                wrong += 1
+            timed += 1
+            late += abs(off) > options.tolerance
+            cells += [common.mib(row["planned_peak_bytes"]), common.mib(done["pool_peak_bytes"]), f"{predicted:.3f}",
+                      f"{measured:.3f}", f"{off:+.1f} %"]
+            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+    print(f"{options.cases} cases: {wrong} with another outcome or peak than planned; "
+          f"{late} of {timed} further than {options.tolerance:g} % from the predicted time")
+    return 1 if wrong or late else 0
+
+
+sys.exit(main())
