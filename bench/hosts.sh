@@ -37,4 +37,4 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 ip netns exec "$first" mpirun -n 2 --host 10.213.7.1,10.213.7.2 --map-by node --bind-to none \
   --mca plm_rsh_agent "$folder/agent" --mca orte_keep_fqdn_hostnames 1 --mca btl tcp,self \
   --mca btl_tcp_if_include 10.213.7.0/24 --mca oob_tcp_if_include 10.213.7.0/24 \
-  -x OMP_NUM_THREADS -x XDG_CACHE_HOME "$PENSTOCK" "$@"
+  -x OMP_NUM_THREADS "$PENSTOCK" "$@"

@@ -554,7 +554,7 @@ class Run {
     }
     phase("train", seconds_since(started),
           fmt::format("{} steps, {} images", result_.step_seconds.size(),
-                      static_cast<std::int64_t>(result_.step_seconds.size()) * options_.batch));
+                      static_cast<std::int64_t>(result_.step_seconds.size()) * whole_batch()));
     if (const auto seen = pace.seen_profile(); seen && profiles_) profiles_->put(*seen);
     result_.stall_seconds = median(stalls);
     result_.recompute_seconds = median(recomputes);

@@ -49,7 +49,9 @@ TEST(RanksTrain, SameBitsUnderABudgetOnEveryRank) {
   EXPECT_EQ(whole["swapped_out_bytes"], 0);
   const std::int64_t budget = whole["in_memory_bytes"].get<std::int64_t>() * 2 / 3;
   for (const Arguments& how :
-       std::vector<Arguments>{{}, {"--pool", "packed"}, {"--in-flight", "0", "--bucket", "64KiB"}}) {
+       std::vector<Arguments>{{},
+                              {"--policy", "window", "--pool", "packed"},
+                              {"--policy", "window", "--in-flight", "0", "--bucket", "64KiB"}}) {
     const auto part = ranks_json(2, kResidual + Arguments{"--memory", std::to_string(budget)} + how);
     EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]);
     EXPECT_EQ(part["loss"], whole["loss"]);

@@ -21,7 +21,10 @@ constexpr int kArrayTag = 5;
 constexpr std::int64_t kArrayChunk = 1 << 20;
 /// Open MPI's segment of shared memory for ranks on one machine; its pages come as they are used.
 constexpr std::int64_t kShared = 4 << 20;
+/// Between two looks; longer the longer nothing comes, so that waiting for a late rank costs compute next to
+/// nothing.
 constexpr std::chrono::microseconds kPause{100};
+constexpr std::chrono::microseconds kLongPause{500};
 constexpr std::chrono::seconds kAbortPatience{5};
 
 double seconds_since(Clock::time_point begin) {
@@ -125,18 +128,20 @@ void MpiCommunicator::call(const Job& job) {
   if (!complete) std::rethrow_exception(error_);
 }
 
-void MpiCommunicator::pause() {
+void MpiCommunicator::pause(std::chrono::microseconds& length) {
   std::unique_lock lock(mutex_);
-  if (!aborting_) work_.wait_for(lock, kPause, [this] { return aborting_; });
+  if (!aborting_) work_.wait_for(lock, length, [this] { return aborting_; });
   if (aborting_) throw Aborted{};
+  length = std::min(kLongPause, length + length / 4);
 }
 
 void MpiCommunicator::finish(MPI_Request request) {
+  std::chrono::microseconds length = kPause;
   for (;;) {
     int complete = 0;
     check_mpi(MPI_Test(&request, &complete, MPI_STATUS_IGNORE));
     if (complete != 0) return;
-    pause();
+    pause(length);
   }
 }
 
@@ -154,8 +159,13 @@ void MpiCommunicator::start(int ticket, Exchange exchange, float* values, std::i
 void MpiCommunicator::run_exchange(int ticket, Exchange exchange, float* values, std::int64_t count) {
   const auto begin = Clock::now();
   ExchangeRun run(*world_, *buffers_, exchange, values, count);
+  std::chrono::microseconds length = kPause;
   while (!run.done()) {
-    if (!run.advance()) pause();
+    if (run.advance()) {
+      length = kPause;
+    } else {
+      pause(length);
+    }
   }
   const std::lock_guard lock(mutex_);
   open_.erase(ticket);

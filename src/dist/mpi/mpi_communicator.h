@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -49,7 +50,8 @@ class MpiCommunicator final : public Communicator {
   /// Until the request is complete; sleeps meanwhile.
   void finish(MPI_Request request);
   void run_exchange(int ticket, Exchange exchange, float* values, std::int64_t count);
-  void pause();
+  /// Sleeps for a while, and makes the next while longer.
+  void pause(std::chrono::microseconds& length);
   std::vector<std::string> gather_strings(const std::string& value);
 
   int rank_ = 0;
