@@ -49,7 +49,7 @@ class OptimumSearch {
         if (problem_.storages[s].footprint_bytes == 0 || accesses[k + 1].op - accesses[k].op < 2) continue;
         if (!is_needed_after(problem_.storages[s], k)) continue;
         const std::vector<ir::OpId> chain = recomputer_.chain(storage, k);
-        if (!chain.empty()) droppable_.push_back({storage, k, profile_.seconds(chain.back())});
+        if (!chain.empty()) droppable_.push_back({storage, k, chain.back()});
       }
     }
     SwapSet dropped(problem_);
@@ -61,7 +61,7 @@ class OptimumSearch {
   struct Gap {
     ir::StorageId storage;
     std::size_t access;
-    double seconds = 0;  ///< of the op that makes it anew, at least
+    ir::OpId maker = ir::kNone;  ///< the op that makes it anew
     std::int64_t first = 0, last = 0;
     bool wrap = false;
   };
@@ -72,7 +72,11 @@ class OptimumSearch {
     const Gap& gap = droppable_[next];
     drop(dropped, next + 1, rerun_seconds);
     dropped.set(gap.storage, gap.access, 1);
-    drop(dropped, next + 1, rerun_seconds + gap.seconds);
+    // One run of an op may make several values anew: it counts once.
+    int& counted = makers_[static_cast<std::size_t>(gap.maker)];
+    const double seconds = counted++ == 0 ? profile_.seconds(gap.maker) : 0;
+    drop(dropped, next + 1, rerun_seconds + seconds);
+    --counted;
     dropped.set(gap.storage, gap.access, 0);
   }
 
@@ -138,9 +142,14 @@ class OptimumSearch {
     add(gap, -1);
     const StorageInfo& storage = longer_.storage(gap.storage);
     const double bytes = static_cast<double>(storage.size_bytes);
-    // A value is written once however many of its gaps are swapped, and state that nobody changes never is.
+    // Once for a storage: a value that is made anew may be on the tier already, and state that nobody changes
+    // is not written at all.
     const bool made_here = storage.accesses[gap.access].writes;
-    choose(swaps, next + 1, read_bytes + bytes, written_bytes + (made_here ? bytes : 0));
+    int& counted = written_[static_cast<std::size_t>(gap.storage)];
+    const bool counts = made_here && counted == 0;
+    counted += counts ? 1 : 0;
+    choose(swaps, next + 1, read_bytes + bytes, written_bytes + (counts ? bytes : 0));
+    counted -= counts ? 1 : 0;
   }
 
   void evaluate(const SwapSet& swaps) {
@@ -163,6 +172,8 @@ class OptimumSearch {
   double compute_seconds_ = 0, longer_seconds_ = 0;
   double best_ = 0;
   std::vector<Gap> droppable_, gaps_;
+  std::vector<int> makers_ = std::vector<int>(problem_.ops.size(), 0);  ///< by op: dropped values it makes
+  std::vector<int> written_ = std::vector<int>(problem_.storages.size(), 0);  ///< by storage: counted writes
   Problem longer_;
   std::vector<std::int64_t> memory_;
 };
@@ -206,11 +217,12 @@ struct OptimumGap {
   double to_bound = 0;
 };
 
-/// Gaps over small steps, half of them chains: `count` of those that the search gets through and that do not
-/// fit in memory.
-inline std::vector<OptimumGap> optimum_gaps(std::size_t count, std::int64_t max_plans) {
+/// Gaps over small steps that do not fit in memory, half of them chains: the first `count` that the search
+/// gets through. `given_up`: how many it did not, which are the larger ones.
+inline std::vector<OptimumGap> optimum_gaps(std::size_t count, std::int64_t max_plans,
+                                            std::uint64_t first_seed = 0, int* given_up = nullptr) {
   std::vector<OptimumGap> gaps;
-  for (std::uint64_t seed = 0; gaps.size() < count && seed < 20 * count; ++seed) {
+  for (std::uint64_t seed = first_seed; gaps.size() < count && seed < first_seed + 20 * count; ++seed) {
     const RandomStep step = seed % 2 == 0
                                 ? random_chain(seed, static_cast<int>(2 + seed / 2 % 7))
                                 : random_step(seed, {static_cast<int>(1 + seed / 2 % 3), 8192, true});
@@ -226,7 +238,10 @@ inline std::vector<OptimumGap> optimum_gaps(std::size_t count, std::int64_t max_
     OptimumGap gap{0, seconds / bound_seconds - 1};
     if (gap.to_bound > 1e-9) {
       const std::optional<double> optimum = OptimumSearch(problem, profile, max_plans).search(seconds);
-      if (!optimum) continue;
+      if (!optimum) {
+        if (given_up != nullptr) ++*given_up;
+        continue;
+      }
       gap.to_optimum = seconds / *optimum - 1;
     }
     gaps.push_back(gap);
