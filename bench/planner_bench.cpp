@@ -3,6 +3,8 @@
 ///   `auto` on ever deeper networks (or one of them), at a third of what they need in memory
 /// planner_bench policies MODEL --batch N --memory BYTES [--bandwidth BYTES_PER_SECOND]
 ///   each policy on one network
+/// planner_bench optimum
+///   `auto` against the exact optimum of small steps
 #include <fmt/format.h>
 
 #include <ctime>
@@ -15,6 +17,7 @@
 #include "plan/checker.h"
 #include "plan/estimate.h"
 #include "plan/make_plan.h"
+#include "plan/optimum.h"
 #include "plan/simulator.h"
 #include "run/pool_rule.h"
 #include "run/storage_map.h"
@@ -136,6 +139,20 @@ void print_policies(const Arguments& arguments) {
   }
 }
 
+void print_optimum() {
+  const std::vector<plan::OptimumGap> gaps = plan::optimum_gaps(300, 50000);
+  std::vector<double> to_optimum, to_bound;
+  for (const plan::OptimumGap& gap : gaps) {
+    to_optimum.push_back(100 * gap.to_optimum);
+    to_bound.push_back(100 * gap.to_bound);
+  }
+  fmt::print("auto on {} small steps: how much longer its step is, in %\n", gaps.size());
+  fmt::print("{:>10} {:>16} {:>16}\n", "quantile", "than the optimum", "than the bound");
+  for (const double p : {0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0}) {
+    fmt::print("{:>10} {:>16.3f} {:>16.3f}\n", p, plan::quantile(to_optimum, p), plan::quantile(to_bound, p));
+  }
+}
+
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
   int words = 0;
@@ -161,6 +178,8 @@ int main(int argc, char** argv) {
   try {
     if (arguments.command == "policies") {
       print_policies(arguments);
+    } else if (arguments.command == "optimum") {
+      print_optimum();
     } else {
       print_curve(arguments);
     }

@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   add_train_command(app, command_line(argc, argv));
   add_eval_command(app);
   add_plan_command(app);
+  add_bench_command(app, command_line(argc, argv));
   add_models_command(app);
   add_show_command(app);
   try {
@@ -78,7 +79,8 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
       return report(
-          2, fmt::format("there is no command '{}'; there are train, eval, plan, models and show", argv[1]));
+          2, fmt::format("there is no command '{}'; there are train, eval, plan, bench, models and show",
+                         argv[1]));
     }
     return report(2, fmt::format("{}; 'penstock --help' shows what can be said", first_line(error.what())));
   } catch (const UserError& error) {

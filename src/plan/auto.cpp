@@ -6,15 +6,14 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
 #include "plan/budget_error.h"
-#include "plan/checker.h"
 #include "plan/checkpoints.h"
 #include "plan/evictions.h"
+#include "plan/plan_contest.h"
 #include "plan/policies.h"
+#include "plan/polish.h"
 #include "plan/price_update.h"
 #include "plan/reruns.h"
-#include "plan/timed_walk.h"
 
 namespace penstock::plan {
 namespace {
@@ -25,12 +24,15 @@ constexpr double kFloorPrice = 0.02;
 /// proportion to its ops, so the whole does as well.
 constexpr int kPlannedOps = 180000;
 constexpr int kFewestPlans = 48;
+/// So many plans at most before what was found is polished.
+constexpr int kSearchPlans = 400;
 
 /// A gap from forward to backward whose value can be made anew.
 struct Droppable {
   ir::StorageId storage = ir::kNone;
   std::size_t access = 0;
   double seconds = 0;        ///< to make it anew
+  double least_seconds = 0;  ///< even if all that it takes is made anew as well
   double write_seconds = 0;  ///< to swap it instead
   double read_seconds = 0;
   ir::OpId from = ir::kNone, to = ir::kNone;  ///< its two uses
@@ -46,12 +48,12 @@ struct Trial {
 class Search {
  public:
   Search(const Problem& problem, const Profile& profile, const AutoOptions& options)
-      : problem_(problem), profile_(profile), recomputer_(problem) {
-    for (const auto& seconds : profile.op_seconds) compute_seconds_ += seconds[0];
-    const auto size = static_cast<int>(problem.ops.size()) + 1;
-    plans_left_ = std::min(options.max_plans, std::max(kFewestPlans, kPlannedOps / size));
-    recompute_ = options.recompute;
-  }
+      : problem_(problem),
+        profile_(profile),
+        recompute_(options.recompute),
+        all_plans_(std::min(options.max_plans, std::max(kFewestPlans, kPlannedOps / (size_of(problem) + 1)))),
+        contest_(problem, profile, std::min(all_plans_, kSearchPlans)),
+        recomputer_(problem) {}
 
   Plan search() {
     try_policy([&] { return plan_window(problem_); });
@@ -60,23 +62,28 @@ class Search {
     try_policy([&] { return plan_pooch(problem_, profile_); });
     if (!problem_.boundary) {
       Trial trial{SwapSet(problem_), floor_prices()};
-      const int most = recompute_ ? plans_left_ / 6 : plans_left_;
+      const int most = recompute_ ? contest_.plans_left() / 6 : contest_.plans_left();
       bid(trial, most);
       if (recompute_) {
         find_droppable();
-        const Trial joint = bid_jointly(plans_left_ / 5);
+        const Trial joint = bid_jointly(contest_.plans_left() / 5);
         const Trial segmented = drop_between_checkpoints(trial);
         climb(joint.seconds < segmented.seconds ? joint : segmented);
       }
+      contest_.allow(std::max(0, contest_.plans_left()) +
+                     std::max(all_plans_ / 8, all_plans_ - kSearchPlans));
+      if (recompute_) drop_all_sets(contest_.plans_left() / 2);
+      if (made_) polish(contest_, std::move(*made_));
     }
-    if (!best_) throw BudgetError("auto", smallest_bytes(problem_), problem_.budget_bytes);
-    best_->policy = "auto";
-    return std::move(*best_);
+    if (!contest_.has_best()) throw BudgetError("auto", smallest_bytes(problem_), problem_.budget_bytes);
+    Plan best = contest_.take_best();
+    best.policy = "auto";
+    return best;
   }
 
  private:
-  /// Within a thousandth of compute alone, which no plan beats; or enough plans were made.
-  bool is_done() const { return plans_left_ <= 0 || (best_ && best_seconds_ <= 1.001 * compute_seconds_); }
+  static int size_of(const Problem& problem) { return static_cast<int>(problem.ops.size()); }
+  bool is_done() const { return contest_.is_done(); }
 
   TransferPrices floor_prices() const {
     return {std::vector<double>(problem_.ops.size(), kFloorPrice),
@@ -87,23 +94,10 @@ class Search {
   void try_policy(const Make& make) {
     if (is_done()) return;
     try {
-      consider(make());
+      contest_.consider(make());
     } catch (const BudgetError&) {
       // Another policy may do with less.
     }
-  }
-
-  Simulation consider(Plan plan) {
-    const CheckResult result = check(problem_, plan);
-    require(result.ok, result.message.c_str());
-    plan.summary = result.summary;
-    --plans_left_;
-    Simulation simulation = simulate(problem_, plan, profile_, true);
-    if (!best_ || simulation.step_seconds < best_seconds_) {
-      best_seconds_ = simulation.step_seconds;
-      best_ = std::move(plan);
-    }
-    return simulation;
   }
 
   /// Plans the trial and fills in its time; its prices become those that follow from where that plan stalls.
@@ -111,13 +105,13 @@ class Search {
     trial.seconds = kNever;
     const Problem longer = with_reruns(problem_, recomputer_.reruns(trial.dropped));
     const SwapSet swaps = choose_evictions(longer, profile_, trial.prices, nullptr).swapped;
-    TimedWalk open(longer, profile_, swaps);
-    if (!open.walk()) return;
-    TimedWalk closed(longer, profile_, swaps, open.end());
-    if (!closed.walk()) return;
-    const Simulation simulation = consider(closed.finish("auto"));
-    trial.seconds = simulation.step_seconds;
-    update_prices(simulation, trial.prices);
+    const std::optional<Simulation> simulation = contest_.consider(longer, swaps, WriteStart::at_gap);
+    if (!simulation) return;
+    trial.seconds = simulation->step_seconds;
+    if (!made_ || trial.seconds < made_->seconds) {
+      made_ = Made{longer, swaps, WriteStart::at_gap, trial.seconds};
+    }
+    update_prices(*simulation, trial.prices);
   }
 
   /// Runs it again and again as prices settle; leaves the best.
@@ -142,7 +136,8 @@ class Search {
           continue;
         const std::vector<ir::OpId> ops = recomputer_.chain(storage, k);
         if (ops.empty()) continue;
-        Droppable gap{storage, k, 0, 0, 0, info.accesses[k].op, info.accesses[k + 1].op};
+        Droppable gap{
+            storage, k, 0, profile_.seconds(ops.back()), 0, 0, info.accesses[k].op, info.accesses[k + 1].op};
         for (const ir::OpId op : ops) gap.seconds += profile_.seconds(op);
         gap.write_seconds = static_cast<double>(info.size_bytes) / profile_.tier.write_bandwidth;
         gap.read_seconds = static_cast<double>(info.size_bytes) / profile_.tier.read_bandwidth;
@@ -185,7 +180,7 @@ class Search {
     Trial best = start;
     std::vector<std::size_t> best_gaps;
     std::size_t best_count = 0;
-    const int reserve = plans_left_ / 2;
+    const int reserve = contest_.plans_left() / 2;
     const auto attempt = [&](const std::vector<std::size_t>& gaps, std::size_t count) {
       if (is_done() || count == 0 || count > gaps.size()) return;
       Trial trial{SwapSet(problem_), floor_prices()};
@@ -198,16 +193,17 @@ class Search {
       best_gaps = gaps;
       best_count = count;
     };
-    const bool is_small = plans_left_ >= 100;
+    const bool is_small = contest_.plans_left() >= 100;
     const std::size_t parts = is_small ? 8 : 3;
     // From a handful of segments to segments of a handful of ops.
     const double most = std::max(100.0, static_cast<double>(problem_.ops.size()) / 24);
     const double ratio = is_small ? 1.5 : std::pow(most / 4, 1.0 / 5);
-    for (double segments = 4; segments <= 1.001 * most && plans_left_ > reserve; segments *= ratio) {
+    for (double segments = 4; segments <= 1.001 * most && contest_.plans_left() > reserve;
+         segments *= ratio) {
       const std::vector<std::size_t> gaps = between_checkpoints(static_cast<int>(segments));
       for (std::size_t part = 1; part <= parts; ++part) attempt(gaps, gaps.size() * part / parts);
     }
-    for (std::size_t step = best_gaps.size() / (2 * parts); step > 0 && plans_left_ > reserve / 2;
+    for (std::size_t step = best_gaps.size() / (2 * parts); step > 0 && contest_.plans_left() > reserve / 2;
          step /= 2) {
       const std::size_t center = best_count;
       const std::vector<std::size_t> gaps(best_gaps.begin(),
@@ -217,6 +213,21 @@ class Search {
     }
     candidates_ = best_gaps.empty() ? between_checkpoints(16) : best_gaps;
     return best;
+  }
+
+  /// Every set of values to be made anew, where there are few: by the bits of a number.
+  void drop_all_sets(int most_plans) {
+    if (droppable_.size() > 12 || most_plans < 1 << droppable_.size()) return;
+    for (std::uint32_t bits = 0; bits < 1U << droppable_.size() && !is_done(); ++bits) {
+      Trial trial{SwapSet(problem_), floor_prices()};
+      double rerun_seconds = 0;
+      for (std::size_t i = 0; i < droppable_.size(); ++i) {
+        if ((bits >> i & 1U) == 0) continue;
+        trial.dropped.set(droppable_[i].storage, droppable_[i].access, 1);
+        rerun_seconds += droppable_[i].least_seconds;
+      }
+      if (contest_.compute_seconds() + rerun_seconds < contest_.best_seconds()) run(trial);
+    }
   }
 
   /// Changes the mind about gaps where the other choice looks cheaper at the trial's prices: many at once,
@@ -236,7 +247,7 @@ class Search {
         const double gain = dropped ? gap.seconds - swap_seconds : swap_seconds - gap.seconds;
         if (gain > 0) gains.emplace_back(-gain / gap.read_seconds, i);
       }
-      if (gains.empty()) return bid(trial, plans_left_);
+      if (gains.empty()) return bid(trial, contest_.plans_left());
       std::sort(gains.begin(), gains.end());
       Trial changed = trial;
       const std::size_t count = std::min(batch, gains.size());
@@ -259,12 +270,11 @@ class Search {
 
   const Problem& problem_;
   const Profile& profile_;
+  bool recompute_;
+  int all_plans_;
+  PlanContest contest_;
   Recomputer recomputer_;
-  bool recompute_ = true;
-  int plans_left_ = 0;
-  double compute_seconds_ = 0;
-  std::optional<Plan> best_;
-  double best_seconds_ = kNever;
+  std::optional<Made> made_;  ///< the best that was made here
   std::vector<Droppable> droppable_;
   std::vector<std::size_t> candidates_;  ///< of droppable_: between the checkpoints that were best
 };

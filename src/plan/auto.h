@@ -11,7 +11,7 @@ struct AutoOptions {
   bool recompute = true;
   /// How many plans are made and simulated at most. On large steps fewer are, so that the time of the search
   /// grows about linearly with the ops; it asks no clock, so the same problem always has the same plan.
-  int max_plans = 400;
+  int max_plans = 3000;
 };
 
 /// Minimises the simulated step time over what to keep, swap, compute again, and when. Starts from the plans

@@ -112,7 +112,7 @@ void MemoryCut::collect(const Dependencies& dependencies, ir::OpId op) {
   for (std::size_t i = 0; i < live_.size(); ++i) {
     excess_bytes_ += live_[i].footprint_bytes;
     const ir::OpId maker = makers[i];
-    const bool again = maker != ir::kNone && graph.op(maker).kind != ir::OpKind::data;
+    const bool again = maker != ir::kNone && !ir::has_side_effects(graph.op(maker).kind);
     live_[i].rerun_seconds =
         again ? op_seconds_[static_cast<std::size_t>(maker)] / made_bytes[static_cast<std::size_t>(maker)]
               : kImpossible;

@@ -7,11 +7,12 @@
 namespace penstock::plan {
 
 TimedWalk::TimedWalk(const Problem& problem, const Profile& profile, const SwapSet& swaps,
-                     std::vector<AtBoundary> boundary)
+                     std::vector<AtBoundary> boundary, WriteStart write_start)
     : problem_(problem),
       profile_(profile),
       swaps_(swaps),
       boundary_(std::move(boundary)),
+      write_start_(write_start),
       positions_(static_cast<std::int64_t>(problem.ops.size())),
       builder_(problem, start()),
       lanes_(profile.tier, problem.storages.size()),
@@ -218,6 +219,14 @@ void TimedWalk::retire(ir::StorageId s) {
   is_retired_[static_cast<std::size_t>(s)] = 1;
 }
 
+/// Whether the value of this use goes to the tier after a later use that only reads it.
+bool TimedWalk::is_swapped_later(const StorageInfo& storage, ir::StorageId s, std::size_t access) const {
+  for (std::size_t k = access + 1; k < storage.accesses.size() && !storage.accesses[k].writes; ++k) {
+    if (swaps_.contains(s, k)) return is_needed_after(storage, k);
+  }
+  return false;
+}
+
 void TimedWalk::leave(const Use& use) {
   const ir::StorageId s = use.storage;
   const StorageInfo& storage = problem_.storage(s);
@@ -230,8 +239,12 @@ void TimedWalk::leave(const Use& use) {
     }
     return;
   }
-  if (!swaps_.contains(s, access)) return;
-  write(s);
+  if (!swaps_.contains(s, access)) {
+    const bool early = write_start_ == WriteStart::at_birth && builder_.pending(s) == Transfer::none;
+    if (early && is_swapped_later(storage, s, access)) write(s);
+    return;
+  }
+  if (builder_.pending(s) == Transfer::none) write(s);
   if (!is_wrap(storage, access)) {
     retire(s);
     demands_.emplace(storage.accesses[access + 1].op, s);

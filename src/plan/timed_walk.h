@@ -23,15 +23,21 @@ enum class AtBoundary : std::uint8_t {
   retiring,    ///< has memory until its copy-out, which is under way, is complete
 };
 
-/// Makes a plan of a swap set: copy-outs start when a gap begins, copy-ins as early as memory lets them, in
-/// the order of need, both timed by the profile. Memory never runs out on the way: a copy-in starts only if
-/// it fits until its use.
+/// When a value that will be swapped out starts to be written.
+enum class WriteStart : std::uint8_t {
+  at_gap,   ///< once its memory is not needed any more
+  at_birth  ///< once it has been made, though others read it still
+};
+
+/// Makes a plan of a swap set: copy-outs start when a gap begins or when the value is made, copy-ins as early
+/// as memory lets them, in the order of need, both timed by the profile. Memory never runs out on the way: a
+/// copy-in starts only if it fits until its use.
 class TimedWalk {
  public:
   /// `boundary`: by storage, for a step that begins and ends there; empty: begin with all swapped state away
-  /// and end wherever the walk gets. All arguments but the last must outlive it.
+  /// and end wherever the walk gets. Problem, profile and swaps must outlive it.
   TimedWalk(const Problem& problem, const Profile& profile, const SwapSet& swaps,
-            std::vector<AtBoundary> boundary = {});
+            std::vector<AtBoundary> boundary = {}, WriteStart write_start = WriteStart::at_gap);
 
   /// Call it once. False if what the set leaves in memory exceeds the budget.
   bool walk();
@@ -51,6 +57,7 @@ class TimedWalk {
   bool try_prefetch(std::int64_t position, std::int64_t deadline, ir::StorageId s);
   void run(std::int64_t position);
   void leave(const Use& use);
+  bool is_swapped_later(const StorageInfo& storage, ir::StorageId s, std::size_t access) const;
   void retire(ir::StorageId s);
   void write(ir::StorageId s);
   void recall(ir::StorageId s, bool may_cancel);
@@ -64,6 +71,7 @@ class TimedWalk {
   const Profile& profile_;
   const SwapSet& swaps_;
   std::vector<AtBoundary> boundary_;
+  WriteStart write_start_;
   std::int64_t positions_;
   PlanBuilder builder_;
   TierLanes lanes_;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+
+#include "plan/plan.h"
+#include "plan/problem.h"
+#include "plan/profile.h"
+#include "plan/simulator.h"
+#include "plan/timed_walk.h"
+
+namespace penstock::plan {
+
+/// Checks and simulates plans, counts them, and keeps the one with the shortest step. Problem and profile
+/// must outlive it.
+class PlanContest {
+ public:
+  PlanContest(const Problem& problem, const Profile& profile, int plans);
+
+  /// Within a thousandth of compute alone, which no plan beats; or enough plans were tried.
+  bool is_done() const { return plans_left_ <= 0 || (best_ && best_seconds_ <= 1.001 * compute_seconds_); }
+  int plans_left() const { return plans_left_; }
+  void allow(int plans) { plans_left_ = plans; }
+  double compute_seconds() const { return compute_seconds_; }
+  double best_seconds() const { return best_seconds_; }
+  bool has_best() const { return best_.has_value(); }
+  Plan take_best() { return std::move(*best_); }
+
+  /// The simulation has a timeline.
+  Simulation consider(Plan plan);
+  /// Plans a swap set of `longer`, which is the problem with reruns; nothing if it does not fit.
+  std::optional<Simulation> consider(const Problem& longer, const SwapSet& swaps, WriteStart write_start);
+
+ private:
+  const Problem& problem_;
+  const Profile& profile_;
+  int plans_left_;
+  double compute_seconds_ = 0;
+  std::optional<Plan> best_;
+  double best_seconds_;
+};
+
+}  // namespace penstock::plan

@@ -1,0 +1,195 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+#include "plan/problem.h"
+
+namespace penstock::plan {
+
+/// Runs plans on symbols in place of tensors, at the mercy of an adversary: memory that was just acquired
+/// holds garbage, and so does everything that a transfer under way may have reached or not. A value is a hash
+/// of the op that made it and of what it read. Shares nothing with the checker.
+class SymbolicRun {
+ public:
+  using Value = std::uint64_t;
+
+  /// All must outlive it.
+  SymbolicRun(const Problem& problem, const Plan& plan)
+      : problem_(problem), plan_(plan), cells_(problem.storages.size()) {
+    for (const Place& place : plan.boundary) {
+      Cell& cell = at(place.storage);
+      const Value value = first_value(place.storage);
+      cell.mapped = place.resident;
+      cell.pending = place.pending;
+      cell.memory = place.resident && place.pending != Transfer::read ? value : garbage();
+      cell.tier = place.on_tier && place.pending != Transfer::write ? value : garbage();
+      cell.moving = value;
+      if (place.resident) used_bytes_ += problem.storage(place.storage).footprint_bytes;
+    }
+  }
+
+  /// What is wrong after `steps` steps; empty if all state is as running the graph's ops in order makes it,
+  /// and so was each step's loss.
+  std::string run(int steps) {
+    std::vector<Value> state(problem_.storages.size());
+    for (const ir::StorageId s : problem_.state()) state[static_cast<std::size_t>(s)] = first_value(s);
+    for (int step = 0; step < steps && wrong_.empty(); ++step) {
+      batches_ = 0;
+      step_ = step;
+      for (const Instruction& in : plan_.instructions) obey(in);
+      const Value loss = expect(state);
+      if (problem_.graph->loss != ir::kNone && loss != loss_) wrong_ = "the loss is another";
+    }
+    std::int64_t boundary_bytes = 0;
+    for (const Place& place : plan_.boundary) {
+      Cell& cell = at(place.storage);
+      if (cell.pending != Transfer::none) complete(cell);
+      const Value expected = state[static_cast<std::size_t>(place.storage)];
+      if (place.resident) boundary_bytes += problem_.storage(place.storage).footprint_bytes;
+      if (place.resident && (!cell.mapped || cell.memory != expected)) wrong_ = "state in memory is another";
+      if (place.on_tier && cell.tier != expected) wrong_ = "state on the tier is another";
+    }
+    if (used_bytes_ != boundary_bytes) wrong_ = "memory is lost";
+    return wrong_;
+  }
+
+ private:
+  struct Cell {
+    bool mapped = false;
+    Transfer pending = Transfer::none;
+    Value memory = 0, tier = 0;
+    Value moving = 0;   ///< what the transfer moves
+    bool torn = false;  ///< memory changed while the transfer was under way
+  };
+
+  Cell& at(ir::StorageId s) { return cells_[static_cast<std::size_t>(s)]; }
+  static Value mix(Value a, Value b) {
+    Value x = a * 0x9E3779B97F4A7C15U ^ (b + 0x7F4A7C15U + (a << 6U) + (a >> 2U));
+    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+    return x ^ (x >> 31U);
+  }
+  Value garbage() { return mix(0xBAD, ++garbage_); }
+  static Value first_value(ir::StorageId s) { return mix(0x57A7E, static_cast<Value>(s)); }
+
+  /// What the op makes of its inputs' values; `batch`: how many batches were taken in this step before.
+  Value made(ir::OpId op, std::size_t output, const std::vector<Value>& inputs, int batch) const {
+    Value value = mix(static_cast<Value>(op), output + 1);
+    for (const Value input : inputs) value = mix(value, input);
+    if (problem_.graph->op(op).kind == ir::OpKind::data) {
+      value = mix(value, static_cast<Value>(1000 * step_ + batch));
+    }
+    return value;
+  }
+
+  /// Runs the graph's ops in order on the state; returns the loss.
+  Value expect(std::vector<Value>& state) const {
+    const ir::Graph& graph = *problem_.graph;
+    std::vector<Value> values(graph.tensors.size(), 0);
+    for (const ir::StorageId s : problem_.state()) {
+      const ir::TensorId begin = problem_.storage(s).begin;
+      if (begin >= 0) values[static_cast<std::size_t>(begin)] = state[static_cast<std::size_t>(s)];
+    }
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+      std::vector<Value> inputs;
+      for (const ir::TensorId t : graph.ops[i].inputs) inputs.push_back(values[static_cast<std::size_t>(t)]);
+      for (std::size_t o = 0; o < graph.ops[i].outputs.size(); ++o) {
+        values[static_cast<std::size_t>(graph.ops[i].outputs[o])] =
+            made(static_cast<ir::OpId>(i), o, inputs, 0);
+      }
+    }
+    for (const ir::StorageId s : problem_.state()) {
+      const ir::TensorId end = problem_.storage(s).end;
+      if (end >= 0) state[static_cast<std::size_t>(s)] = values[static_cast<std::size_t>(end)];
+    }
+    return graph.loss == ir::kNone ? 0 : values[static_cast<std::size_t>(graph.loss)];
+  }
+
+  void take(std::int64_t bytes) {
+    used_bytes_ += bytes;
+    if (used_bytes_ > problem_.budget_bytes) wrong_ = "memory runs out";
+  }
+
+  void complete(Cell& cell) {
+    const Value moved = cell.torn ? garbage() : cell.moving;
+    (cell.pending == Transfer::read ? cell.memory : cell.tier) = moved;
+    cell.pending = Transfer::none;
+  }
+
+  void begin(Cell& cell, Transfer direction) {
+    // Two at once, and each finds what the other left.
+    cell.torn = cell.pending != Transfer::none;
+    cell.pending = direction;
+    cell.moving = direction == Transfer::read ? cell.tier : cell.memory;
+    (direction == Transfer::read ? cell.memory : cell.tier) = garbage();
+  }
+
+  void obey(const Instruction& in) {
+    if (in.action == Action::run) return obey_run(in);
+    Cell& cell = at(in.id);
+    const std::int64_t bytes = problem_.storage(in.id).footprint_bytes;
+    switch (in.action) {
+      case Action::acquire:
+      case Action::swap_in:
+        if (cell.mapped) wrong_ = "memory is acquired twice";
+        cell.mapped = true;
+        cell.memory = garbage();
+        if (in.action == Action::swap_in) begin(cell, Transfer::read);
+        take(bytes);
+        break;
+      case Action::swap_out:
+        if (!cell.mapped) wrong_ = "nothing is there to be written";
+        begin(cell, Transfer::write);
+        break;
+      case Action::wait:
+        if (cell.pending != Transfer::none) complete(cell);
+        break;
+      case Action::release:
+        if (!cell.mapped) wrong_ = "memory is released twice";
+        if (cell.pending != Transfer::none) wrong_ = "memory is released under a transfer";
+        cell.mapped = false;
+        cell.memory = garbage();
+        take(-bytes);
+        break;
+      case Action::run:
+        break;
+    }
+  }
+
+  void obey_run(const Instruction& in) {
+    const ir::Graph& graph = *problem_.graph;
+    const ir::Op& op = graph.op(in.id);
+    std::vector<Value> inputs;
+    for (const ir::TensorId t : op.inputs) {
+      const Cell& cell = at(graph.tensor(t).storage);
+      if (!cell.mapped) wrong_ = "an input has no memory";
+      inputs.push_back(cell.memory);
+    }
+    const std::int64_t scratch = problem_.op(in.id).scratch_bytes[static_cast<std::size_t>(in.variant)];
+    take(scratch);
+    take(-scratch);
+    for (std::size_t o = 0; o < op.outputs.size(); ++o) {
+      Cell& cell = at(graph.tensor(op.outputs[o]).storage);
+      if (!cell.mapped) wrong_ = "an output has no memory";
+      if (cell.pending != Transfer::none) cell.torn = true;
+      cell.memory = made(in.id, o, inputs, batches_);
+      if (op.outputs[o] == graph.loss) loss_ = cell.memory;
+    }
+    if (op.kind == ir::OpKind::data) ++batches_;
+  }
+
+  const Problem& problem_;
+  const Plan& plan_;
+  std::vector<Cell> cells_;
+  std::int64_t used_bytes_ = 0;
+  std::uint64_t garbage_ = 0;
+  int batches_ = 0, step_ = 0;
+  Value loss_ = 0;
+  std::string wrong_;
+};
+
+}  // namespace penstock::plan
