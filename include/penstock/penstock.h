@@ -184,7 +184,7 @@ struct Options {
   std::shared_ptr<Ranks> ranks;  ///< join_ranks(); null: alone
   bool shard_optimizer = false;  ///< each rank keeps a part of the optimizer's state
   std::string bucket;            ///< gradients travel together up to this; empty: 8 MiB
-  std::string in_flight;         ///< gradients that may be on their way at a time; empty: 32 MiB
+  std::string in_flight;  ///< gradients on their way at a time; empty: 32 MiB under a budget, else 1 GiB
   std::function<void(const std::string&, int)> on_rank_failure;  ///< see Ranks::side_by_side()
   std::string trace_file;   ///< the first steps as a trace for Perfetto and chrome://tracing
   std::string report_file;  ///< a page about the run, in HTML

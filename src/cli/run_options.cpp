@@ -59,7 +59,8 @@ void add_common_options(CLI::App& command, RunOptions& run) {
   ranks->add_flag("--shard-optimizer", options.shard_optimizer,
                   "each rank keeps a part of the optimizer's state");
   ranks->add_option("--bucket", options.bucket, "gradients travel together up to this size (8MiB)");
-  ranks->add_option("--in-flight", options.in_flight, "gradients that may be on their way at a time (32MiB)");
+  ranks->add_option("--in-flight", options.in_flight,
+                    "gradients that may be on their way at a time (32MiB with --memory, else 1GiB)");
 
   command.add_option("--json", run.json_file, "write the result to this file")->type_name("FILE");
   auto* quiet = command.add_flag("--quiet", run.quiet, "print nothing but errors");

@@ -110,6 +110,9 @@ class Writer {
     item(exchange_name(a.kind));
     item(fmt::format("bucket {}", a.bucket));
     item(fmt::format("rank {} of {}", a.rank, a.ranks));
+    for (std::size_t i = 0; i < a.begins.size(); ++i) {
+      item(fmt::format("{}+{}", a.begins[i], a.counts[i]));
+    }
   }
   void operator()(const SliceAttrs& a) { item(fmt::format("from {}", a.begin)); }
 

@@ -93,6 +93,10 @@ constexpr bool has_side_effects(OpKind kind) {
 
 enum class Phase : std::uint8_t { forward, backward, update };
 const char* phase_name(Phase phase);
+/// Ops that wait for what other ranks send.
+constexpr bool is_exchange_wait(OpKind kind) {
+  return kind == OpKind::reduce_wait || kind == OpKind::gather_wait;
+}
 
 struct NoAttrs {
   bool operator==(const NoAttrs&) const = default;
@@ -191,6 +195,8 @@ struct ExchangeAttrs {
   std::int32_t bucket = 0;  ///< a start and its wait have the same; no other pair of the step has
   ExchangeKind kind = ExchangeKind::all_reduce;
   std::int32_t rank = 0, ranks = 1;
+  /// Of gather_wait: where in each parameter the gathered elements belong, in its memory; the rest stays.
+  std::vector<std::int64_t> begins, counts;
   bool operator==(const ExchangeAttrs&) const = default;
 };
 struct SliceAttrs {

@@ -22,6 +22,11 @@ struct Update {
   std::shared_ptr<const kernels::Kernel> kernel;
 
   TensorId parameter() const { return op.inputs[0]; }
+  /// Where in the parameter the elements lie that it updates.
+  std::int64_t begin() const {
+    const auto* sgd = std::get_if<ir::SgdAttrs>(&op.attrs);
+    return sgd != nullptr ? sgd->begin : op.attrs_as<ir::AdamAttrs>().begin;
+  }
   TensorId gradient() const { return op.inputs[1]; }
 };
 
@@ -95,8 +100,12 @@ class Exchanger {
   ir::ExchangeAttrs attrs(const Bucket& bucket) const {
     const ExchangeKind reduce =
         options_.shard_optimizer ? ExchangeKind::reduce_scatter : ExchangeKind::all_reduce;
-    return {bucket.number, bucket.gathering ? ExchangeKind::all_gather : reduce, options_.rank,
-            options_.ranks};
+    return {bucket.number,
+            bucket.gathering ? ExchangeKind::all_gather : reduce,
+            options_.rank,
+            options_.ranks,
+            {},
+            {}};
   }
 
   /// Lets the oldest of what is on its way end first where this would be too much.
@@ -138,10 +147,13 @@ class Exchanger {
     }
   }
 
-  void append_wait(const Bucket& bucket, OpKind kind, std::vector<TensorId> inputs,
-                   std::vector<TensorId> outputs) {
-    append({kind, Phase::update, graph_.tensor(bucket.tensor).name + ".wait", std::move(inputs),
-            std::move(outputs), attrs(bucket)});
+  void append_wait(const Bucket& bucket, std::vector<TensorId> outputs) {
+    append({OpKind::reduce_wait,
+            Phase::update,
+            graph_.tensor(bucket.tensor).name + ".wait",
+            {bucket.tensor},
+            std::move(outputs),
+            attrs(bucket)});
   }
 
   void finish_whole(const Bucket& bucket) {
@@ -152,7 +164,7 @@ class Exchanger {
           graph_.add_tensor(gradient.name + ".mean", gradient.dtype, gradient.shape, ir::Role::gradient));
       graph_.tensor(means.back()).layout = gradient.layout;
     }
-    append_wait(bucket, OpKind::reduce_wait, {bucket.tensor}, means);
+    append_wait(bucket, means);
     for (std::size_t i = 0; i < means.size(); ++i) {
       Op op = bucket.updates[i].op;
       op.inputs[1] = means[i];
@@ -179,20 +191,21 @@ class Exchanger {
     };
     std::vector<Part> parts;
     std::vector<TensorId> means;
+    const std::string gathered_in = fmt::format("parameters.{}", next_number_);
     std::int64_t offset = 0;
     for (const Update& update : bucket.updates) {
       const std::int64_t floats = floats_of(update.gradient());
       std::vector<std::int64_t> bounds;
       Part part{own_part(bucket, offset, floats, bounds)};
       offset += floats;
-      shard_state(update, part.slice, bounds);
+      shard_state(update, part.slice, bounds, gathered_in);
       if (part.slice.size() > 0) {
         part.mean = add_part(graph_.tensor(update.gradient()).name + ".mean", part.slice);
         means.push_back(part.mean);
       }
       parts.push_back(part);
     }
-    append_wait(bucket, OpKind::reduce_wait, {bucket.tensor}, std::move(means));
+    append_wait(bucket, std::move(means));
     std::vector<TensorId> updated;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].slice.size() == 0) continue;
@@ -208,10 +221,12 @@ class Exchanger {
   }
 
   /// The optimizer's state shrinks to this rank's part.
-  void shard_state(const Update& update, const Slice& slice, const std::vector<std::int64_t>& bounds) {
+  void shard_state(const Update& update, const Slice& slice, const std::vector<std::int64_t>& bounds,
+                   const std::string& gathered_in) {
     for (std::size_t i = 2; i < update.op.inputs.size(); ++i) {
       const TensorId before = update.op.inputs[i];
-      result_.sharded.push_back({graph_.tensor(before).name, graph_.tensor(update.parameter()).name, bounds});
+      const ir::Tensor& state = graph_.tensor(before);
+      result_.sharded.push_back({state.name, state.shape, state.layout, gathered_in, bounds});
       if (slice.size() == 0) {
         std::erase_if(graph_.carried, [&](const ir::Carried& state) { return state.begin == before; });
         continue;
@@ -231,8 +246,10 @@ class Exchanger {
             name + ".part",
             {update.parameter()},
             {part},
-            ir::SliceAttrs{slice.begin}});
+            ir::SliceAttrs{update.begin() + slice.begin}});
     Op op = update.op;
+    if (auto* sgd = std::get_if<ir::SgdAttrs>(&op.attrs)) sgd->begin = 0;
+    if (auto* adam = std::get_if<ir::AdamAttrs>(&op.attrs)) adam->begin = 0;
     op.inputs[0] = part;
     op.inputs[1] = mean;
     op.outputs[0] = add_part(name + ".part'", slice);
@@ -242,13 +259,21 @@ class Exchanger {
   }
 
   void finish_gather(const Bucket& bucket) {
-    std::vector<TensorId> inputs{bucket.tensor};
-    std::vector<TensorId> outputs;
+    Op op{OpKind::gather_wait,
+          Phase::update,
+          graph_.tensor(bucket.tensor).name + ".wait",
+          {bucket.tensor},
+          {},
+          {}};
+    ir::ExchangeAttrs exchange = attrs(bucket);
     for (const Update& update : bucket.updates) {
-      inputs.push_back(update.parameter());
-      outputs.push_back(update.op.outputs[0]);
+      op.inputs.push_back(update.parameter());
+      op.outputs.push_back(update.op.outputs[0]);
+      exchange.begins.push_back(update.begin());
+      exchange.counts.push_back(floats_of(update.gradient()));
     }
-    append_wait(bucket, OpKind::gather_wait, std::move(inputs), std::move(outputs));
+    op.attrs = std::move(exchange);
+    append(std::move(op));
   }
 
   Executable& result_;

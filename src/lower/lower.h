@@ -25,12 +25,14 @@ ir::Graph repeat_norms(ir::Graph graph);
 /// slices depend on the weight's size alone, not on the budget.
 ir::Graph slice_updates(ir::Graph graph, std::int64_t slice_bytes = std::int64_t{32} << 20);
 
-/// Optimizer state of which each rank holds a part: rank q has floats [bounds[q], bounds[q + 1]) of an array
-/// that lies in memory as the parameter does. In the graph the state is this rank's part, under the same
-/// name, or it is not there where that is empty.
+/// Optimizer state of which each rank holds a part: rank q has floats [bounds[q], bounds[q + 1]) of its
+/// memory. In the graph the state is this rank's part, under the same name, or it is not there where that is
+/// empty.
 struct ShardedState {
   std::string name;
-  std::string parameter;
+  ir::Shape shape;          ///< of the whole
+  ir::Layout layout;        ///< of the whole
+  std::string gathered_in;  ///< a tensor of the step that is large enough for the whole
   std::vector<std::int64_t> bounds;
 };
 
@@ -55,7 +57,7 @@ struct ExchangeOptions {
 
 struct LowerOptions {
   bool in_place = true;
-  ExchangeOptions exchange;
+  ExchangeOptions exchange = {};
 };
 
 /// Chooses layouts and kernels (assign_layouts), puts exchanges between ranks before the updates

@@ -14,7 +14,7 @@ double NetworkProfile::seconds(ir::ExchangeKind kind, std::int64_t size_bytes) c
 
 double NetworkLane::ready_seconds(ir::OpId id) const {
   const ir::Op& op = graph_.op(id);
-  if (op.kind != ir::OpKind::reduce_wait && op.kind != ir::OpKind::gather_wait) return 0;
+  if (!ir::is_exchange_wait(op.kind)) return 0;
   const auto found = end_seconds_.find(op.attrs_as<ir::ExchangeAttrs>().bucket);
   return found == end_seconds_.end() ? 0 : found->second;
 }

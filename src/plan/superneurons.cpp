@@ -10,8 +10,8 @@ namespace {
 
 /// Ops whose outputs are stored; all others are cheap to run again.
 bool is_expensive(const ir::Op& op) {
+  if (ir::has_side_effects(op.kind)) return true;
   switch (op.kind) {
-    case ir::OpKind::data:
     case ir::OpKind::conv:
     case ir::OpKind::conv_backward_data:
     case ir::OpKind::conv_backward_weights:

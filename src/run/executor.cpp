@@ -67,8 +67,7 @@ class Executor::Impl {
     const double end = clock_seconds();
     const bool repeated = ran_[static_cast<std::size_t>(in.id)];
     ran_[static_cast<std::size_t>(in.id)] = true;
-    const ir::OpKind kind = step.graph.op(in.id).kind;
-    const bool waits = kind == ir::OpKind::reduce_wait || kind == ir::OpKind::gather_wait;
+    const bool waits = ir::is_exchange_wait(step.graph.op(in.id).kind);
     (waits ? stats.network_seconds : stats.compute_seconds) += end - start;
     if (repeated) stats.recompute_seconds += end - start;
     if (trace_ != nullptr) {

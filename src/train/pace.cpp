@@ -83,9 +83,12 @@ std::optional<std::string> Pace::after_step(const run::StepStats& stats, const r
 
 void Pace::look(const run::StepStats& stats, const run::Trace& events) {
   step_.add(stats.step_seconds);
-  mapping_.add(std::max(0.0, stats.step_seconds - stats.compute_seconds - stats.stall_seconds));
+  mapping_.add(std::max(
+      0.0, stats.step_seconds - stats.compute_seconds - stats.stall_seconds - stats.network_seconds));
   for (const run::TraceEvent& event : events.events) {
-    if (event.action != plan::Action::run) continue;
+    // What an op waits for other ranks is the network's time.
+    if (event.action != plan::Action::run || ir::is_exchange_wait(program_.training->graph.op(event.id).kind))
+      continue;
     ops_[static_cast<std::size_t>(event.id)].add(event.end_seconds - event.start_seconds);
   }
 }

@@ -6,14 +6,13 @@
 namespace penstock::training {
 
 ir::Graph training_graph(const Network& network, const models::ModelOptions& options,
-                         const OptimizerOptions& optimizer, bool slices) {
+                         const OptimizerOptions& optimizer) {
   ir::Graph graph = lower::fuse(build_network(network, options, true));
   autodiff::append_backward(graph, graph.loss,
                             [&optimizer](ir::Graph& step, ir::TensorId parameter, ir::TensorId gradient) {
                               append_update(step, parameter, gradient, optimizer);
                             });
-  graph = lower::repeat_norms(std::move(graph));
-  if (slices) graph = lower::slice_updates(std::move(graph));
+  graph = lower::slice_updates(lower::repeat_norms(std::move(graph)));
   ir::verify(graph);
   return graph;
 }
@@ -26,8 +25,8 @@ Program make_program(const Network& network, const models::ModelOptions& options
   if (optimizer != nullptr) {
     lower::LowerOptions how;
     how.exchange = exchange;
-    program.training = std::make_unique<lower::Executable>(lower::lower(
-        training_graph(network, options, *optimizer, !exchange.shard_optimizer), *program.backend, how));
+    program.training = std::make_unique<lower::Executable>(
+        lower::lower(training_graph(network, options, *optimizer), *program.backend, how));
   }
   if (evaluation) {
     const ir::Graph graph = lower::fuse(build_network(network, options, false));

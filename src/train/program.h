@@ -27,9 +27,8 @@ Program make_program(const Network& network, const models::ModelOptions& options
                      const OptimizerOptions* optimizer, bool evaluation,
                      const lower::ExchangeOptions& exchange = {});
 
-/// The unlowered training step: forward, loss, backward, updates. `slices`: those of large weights in slices;
-/// not where ranks share the optimizer's state, which cuts it in another way.
+/// The unlowered training step: forward, loss, backward, updates.
 ir::Graph training_graph(const Network& network, const models::ModelOptions& options,
-                         const OptimizerOptions& optimizer, bool slices = true);
+                         const OptimizerOptions& optimizer);
 
 }  // namespace penstock::training

@@ -15,6 +15,9 @@
 namespace penstock::training {
 namespace {
 
+/// Where no budget is named. The same on all ranks: it decides the order of what they exchange.
+constexpr std::int64_t kInMemoryFlight = kGiB;
+
 dist::Exchange exchange_of(ir::ExchangeKind kind) {
   switch (kind) {
     case ir::ExchangeKind::all_reduce:
@@ -52,16 +55,31 @@ lower::ExchangeOptions exchange_options(const Options& options, const Ranks& ran
   exchange.ranks = ranks.size();
   exchange.shard_optimizer = options.shard_optimizer;
   if (!options.bucket.empty()) exchange.bucket_bytes = parse_bytes(options.bucket, "--bucket");
+  // In memory, gradients on their way take the place of activations that backward has done with.
+  if (options.memory.empty()) exchange.in_flight_bytes = kInMemoryFlight;
   if (!options.in_flight.empty()) exchange.in_flight_bytes = parse_bytes(options.in_flight, "--in-flight");
   return exchange;
+}
+
+plan::NetworkProfile network_profile(const dist::NetworkSpeed& speed, int ranks) {
+  plan::NetworkProfile profile;
+  profile.ranks = ranks;
+  if (ranks > 1) profile.bandwidth = speed.bandwidth;
+  profile.latency_seconds = speed.latency_seconds;
+  return profile;
 }
 
 void check_same_exchanges(Ranks& ranks, const ir::Graph& graph) {
   if (ranks.size() == 1) return;
   Sha256 sha;
   for (const ir::Op& op : graph.ops) {
-    if (op.kind != ir::OpKind::reduce_start && op.kind != ir::OpKind::gather_wait) continue;
-    for (const ir::TensorId id : op.inputs) {
+    const bool starts = op.kind == ir::OpKind::reduce_start || op.kind == ir::OpKind::gather_start;
+    if (!starts && op.kind != ir::OpKind::gather_wait) continue;
+    // What a rank contributes to gather_start is its own affair.
+    std::vector<ir::TensorId> tensors = op.outputs;
+    if (op.kind == ir::OpKind::reduce_start)
+      tensors.insert(tensors.end(), op.inputs.begin(), op.inputs.end());
+    for (const ir::TensorId id : tensors) {
       const ir::Tensor& tensor = graph.tensor(id);
       const std::string text = fmt::format("{} {} {};", tensor.name, tensor.layout.tag, tensor.size_bytes());
       sha.update(text.data(), text.size());

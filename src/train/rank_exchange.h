@@ -7,6 +7,7 @@
 #include "kernels/kernel.h"
 #include "lower/lower.h"
 #include "penstock/penstock.h"
+#include "plan/profile.h"
 #include "train/state_io.h"
 
 namespace penstock::training {
@@ -25,6 +26,9 @@ class RankExchanger final : public kernels::Exchanger {
 
 /// How the options say that gradients are exchanged. Throws UserError.
 lower::ExchangeOptions exchange_options(const Options& options, const Ranks& ranks);
+
+/// What the planner sees of the network.
+plan::NetworkProfile network_profile(const dist::NetworkSpeed& speed, int ranks);
 
 /// Throws UserError on all ranks if they do not lay out what they exchange in the same way: another
 /// processor, another build. All ranks call it.

@@ -52,6 +52,15 @@ ir::Layout plain_layout(const ir::Tensor& tensor) {
   return layout;
 }
 
+/// Sharded state as it would be without shards.
+ir::Tensor whole_tensor(const lower::ShardedState& shard) {
+  ir::Tensor tensor;
+  tensor.name = shard.name;
+  tensor.shape = shard.shape;
+  tensor.layout = shard.layout;
+  return tensor;
+}
+
 }  // namespace
 
 std::vector<StateEntry> StateIo::list(const ir::Graph& graph) {
@@ -105,25 +114,17 @@ void StateIo::list_shards() {
     StateEntry& entry = entries[shard.name];
     entry.name = shard.name;
     entry.role = ir::Role::optimizer_state;
-    entry.shape = entries.at(shard.parameter).shape;
+    entry.shape = shard.shape;
     entry.shard = &shard;
   }
   entries_.clear();
   for (auto& [name, entry] : entries) entries_.push_back(std::move(entry));
   const ir::Graph& graph = program_.training->graph;
   for (const ir::Op& op : graph.ops) {
-    if (op.kind != ir::OpKind::gather_wait) continue;
-    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
-      gathered_in_.emplace(graph.tensor(op.inputs[i]).name, graph.tensor(op.inputs[0]).storage);
-    }
+    if (op.kind != ir::OpKind::gather_start) continue;
+    const ir::Tensor& bucket = graph.tensor(op.outputs[0]);
+    gathered_in_.emplace(bucket.name, bucket.storage);
   }
-}
-
-const ir::Tensor& StateIo::parameter_of(const StateEntry& entry) const {
-  const auto found =
-      std::lower_bound(entries_.begin(), entries_.end(), entry.shard->parameter,
-                       [](const StateEntry& e, const std::string& name) { return e.name < name; });
-  return program_.state_graph().tensor(found->tensor);
 }
 
 void StateIo::convert(const ir::Tensor& tensor, const ir::Layout& from_layout, const ir::Layout& to_layout,
@@ -145,12 +146,12 @@ void StateIo::read_sharded(const StateEntry& entry, const std::function<void(con
     });
   }
   if (communicator_->rank() != 0) return communicator_->gather(own_.data(), entry.shard->bounds, nullptr);
-  executor_.borrow(gathered_in_.at(entry.shard->parameter), [&](void* memory) {
+  executor_.borrow(gathered_in_.at(entry.shard->gathered_in), [&](void* memory) {
     auto* whole = static_cast<float*>(memory);
     communicator_->gather(own_.data(), entry.shard->bounds, whole);
-    const ir::Tensor& parameter = parameter_of(entry);
-    if (parameter.layout.is_plain()) return use(whole);
-    convert(parameter, parameter.layout, plain_layout(parameter), whole, conversion());
+    const ir::Tensor state = whole_tensor(*entry.shard);
+    if (state.layout.is_plain()) return use(whole);
+    convert(state, state.layout, plain_layout(state), whole, conversion());
     use(conversion());
   });
 }
@@ -159,14 +160,14 @@ void StateIo::write_sharded(const StateEntry& entry, const std::function<void(fl
   const auto rank = static_cast<std::size_t>(communicator_->rank());
   const std::int64_t begin = entry.shard->bounds[rank];
   const std::int64_t end = entry.shard->bounds[rank + 1];
-  executor_.borrow(gathered_in_.at(entry.shard->parameter), [&](void* memory) {
+  executor_.borrow(gathered_in_.at(entry.shard->gathered_in), [&](void* memory) {
     auto* whole = static_cast<float*>(memory);
-    const ir::Tensor& parameter = parameter_of(entry);
-    if (parameter.layout.is_plain()) {
+    const ir::Tensor state = whole_tensor(*entry.shard);
+    if (state.layout.is_plain()) {
       fill(whole);
     } else {
       fill(conversion());
-      convert(parameter, plain_layout(parameter), parameter.layout, conversion(), whole);
+      convert(state, plain_layout(state), state.layout, conversion(), whole);
     }
     own_.assign(whole + begin, whole + end);
   });

@@ -58,7 +58,6 @@ class StateIo {
  private:
   float* conversion();
   void list_shards();
-  const ir::Tensor& parameter_of(const StateEntry& entry) const;
   void read_sharded(const StateEntry& entry, const std::function<void(const float*)>& use);
   void write_sharded(const StateEntry& entry, const std::function<void(float*)>& fill);
   void convert(const ir::Tensor& tensor, const ir::Layout& from_layout, const ir::Layout& to_layout,
@@ -69,7 +68,7 @@ class StateIo {
   dist::Communicator* communicator_;
   std::vector<StateEntry> entries_;
   std::vector<float> own_;                            ///< this rank's part of a sharded state
-  std::map<std::string, ir::StorageId> gathered_in_;  ///< by parameter: the bucket that it is gathered in
+  std::map<std::string, ir::StorageId> gathered_in_;  ///< by name of a bucket that parameters are gathered in
   std::unique_ptr<void, void (*)(void*)> buffer_;
   std::unique_ptr<void, void (*)(void*)> scratch_;
 };

@@ -388,8 +388,7 @@ class Run {
         profile_ =
             profiles_->get([this] { note("measuring kernels and tier, once for this network and machine"); });
         result_.profile_source = profiles_->source();
-        if (ranks_->size() > 1)
-          profile_->network = {ranks_->size(), speed_.bandwidth, speed_.latency_seconds, 0};
+        profile_->network = network_profile(speed_, ranks_->size());
         phase("profile", seconds_since(begin),
               fmt::format("{}; tier reads {:.0f} MB/s, writes {:.0f} MB/s", profiles_->source(),
                           profile_->tier.read_bandwidth / 1e6, profile_->tier.write_bandwidth / 1e6));
@@ -539,6 +538,7 @@ class Run {
         save_checkpoint(step + 1, loader.position());
       }
     }
+    note_exchanges(before);
     engine_->set_trace(nullptr);
     if (const std::string why = watch.whole_run(); !why.empty()) {
       note("on average " + why);
@@ -548,7 +548,6 @@ class Run {
           fmt::format("{} steps, {} images", result_.step_seconds.size(),
                       static_cast<std::int64_t>(result_.step_seconds.size()) * options_.batch));
     if (const auto seen = pace.seen_profile(); seen && profiles_) profiles_->put(*seen);
-    note_exchanges(before);
     result_.stall_seconds = median(stalls);
     result_.recompute_seconds = median(recomputes);
     result_.compute_seconds = median(computes);

@@ -17,6 +17,9 @@ class StepRunner {
  public:
   StepRunner(kernels::Backend& backend, const lower::Executable& executable);
 
+  /// What ops that talk to other ranks get; must outlive it.
+  void set_exchanger(kernels::Exchanger* exchanger) { context_.exchanger = exchanger; }
+
   /// One step; its loss.
   float run();
   /// State by name, in plain order.

@@ -58,16 +58,20 @@ std::shared_ptr<const Kernel> make_start(const ir::Graph& graph, const ir::Op& o
 std::shared_ptr<const Kernel> make_wait(const ir::Graph& graph, const ir::Op& op) {
   const auto attrs = op.attrs_as<ir::ExchangeAttrs>();
   const std::int64_t count = floats_of(graph, op.inputs)[0];
-  const std::vector<std::int64_t> parts = floats_of(graph, op.outputs);
+  // Of whole tensors, but for parameters of which some elements were gathered.
+  const bool gathers = op.kind == OpKind::gather_wait;
+  const std::vector<std::int64_t> parts = gathers ? attrs.counts : floats_of(graph, op.outputs);
+  const std::vector<std::int64_t> places =
+      gathers ? attrs.begins : std::vector<std::int64_t>(parts.size(), 0);
   const bool own_part = attrs.kind == ir::ExchangeKind::reduce_scatter;
   const std::int64_t begin = own_part ? own_begin(attrs, count) : 0;
   return make_kernel(
-      [attrs, parts, begin](const KernelArgs& args) {
+      [attrs, parts, places, begin](const KernelArgs& args) {
         exchanger(args).wait(attrs);
         const float* bucket = floats_in(args, 0);
         std::int64_t at = begin;
         for (std::size_t i = 0; i < parts.size(); at += parts[i++]) {
-          copy(bucket + at, floats_out(args, i), parts[i]);
+          copy(bucket + at, floats_out(args, i) + places[i], parts[i]);
         }
       },
       overwrites(attrs.kind == ir::ExchangeKind::all_reduce ? parts.size() : 0));

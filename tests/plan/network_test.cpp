@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include "plan/checker.h"
+#include "plan/network_lane.h"
+#include "plan/policies.h"
+#include "plan/reruns.h"
+#include "plan/simulator.h"
+
+namespace penstock::plan {
+namespace {
+
+constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
+
+/// data -> x; g: x -> dp; start: dp -> bucket, in dp's storage; more: x -> y; wait: bucket -> mean; u: p,
+/// mean -> p'
+struct Exchanged {
+  ir::Graph graph;
+  ir::TensorId x, dp, bucket, y, mean, p, updated;
+  enum Op : ir::OpId { data, g, start, more, wait, u };
+
+  Exchanged() {
+    x = graph.add_tensor("x", ir::DType::f32, {256}, ir::Role::data);
+    dp = graph.add_tensor("dp", ir::DType::f32, {1000}, ir::Role::gradient);
+    bucket = graph.add_successor(dp, "bucket");
+    graph.tensor(bucket).pinned = true;
+    y = graph.add_tensor("y", ir::DType::f32, {64}, ir::Role::activation);
+    mean = graph.add_successor(dp, "mean");
+    p = graph.add_state("p", {1000}, ir::Role::parameter, {});
+    updated = graph.add_successor(p, "p'");
+    graph.replace_carried(p, updated);
+    const ir::ExchangeAttrs exchange{7, ir::ExchangeKind::all_reduce, 0, 4, {}, {}};
+    graph.add_op({ir::OpKind::data, {}, "data", {}, {x}, {}});
+    graph.add_op({ir::OpKind::conv, {}, "g", {x}, {dp}, {}});
+    graph.add_op({ir::OpKind::reduce_start, {}, "start", {dp}, {bucket}, exchange});
+    graph.add_op({ir::OpKind::conv, {}, "more", {x}, {y}, {}});
+    graph.add_op({ir::OpKind::reduce_wait, {}, "wait", {bucket}, {mean}, exchange});
+    graph.add_op({ir::OpKind::sgd_update, {}, "u", {p, mean}, {updated}, {}});
+  }
+
+  Problem problem() const { return make_problem(graph, {}, grain_rule(kPlenty, 64)); }
+  ir::StorageId storage(ir::TensorId t) const { return graph.tensor(t).storage; }
+};
+
+Plan with(const Plan& plan, ir::OpId before, const std::vector<Instruction>& more) {
+  Plan longer = plan;
+  const auto at =
+      std::find(longer.instructions.begin(), longer.instructions.end(), Instruction{Action::run, before});
+  longer.instructions.insert(at, more.begin(), more.end());
+  return longer;
+}
+
+TEST(Network, WhatIsOnItsWayStaysAndGoesOnce) {
+  const Exchanged step;
+  const Problem problem = step.problem();
+  EXPECT_FALSE(problem.storage(step.storage(step.bucket)).swappable);
+  EXPECT_TRUE(problem.storage(step.storage(step.p)).swappable);
+  const Plan plan = plan_keep(problem);
+  ASSERT_TRUE(check(problem, plan).ok) << check(problem, plan).message;
+
+  const ir::StorageId bucket = step.storage(step.bucket);
+  const CheckResult swapped = check(problem, with(plan, Exchanged::more, {{Action::swap_out, bucket}}));
+  EXPECT_NE(swapped.message.find("cannot be on the tier"), std::string::npos) << swapped.message;
+  const CheckResult released =
+      check(problem, with(plan, Exchanged::more, {{Action::release, bucket}, {Action::acquire, bucket}}));
+  EXPECT_NE(released.message.find("'bucket' is not in memory"), std::string::npos) << released.message;
+  const CheckResult again = check(problem, with(plan, Exchanged::more,
+                                                {{Action::release, bucket},
+                                                 {Action::acquire, bucket},
+                                                 {Action::run, Exchanged::g},
+                                                 {Action::run, Exchanged::start}}));
+  EXPECT_NE(again.message.find("talk to the other ranks again"), std::string::npos) << again.message;
+
+  Recomputer recomputer(problem);
+  const auto& accesses = problem.storage(bucket).accesses;
+  for (std::size_t k = 0; k + 1 < accesses.size(); ++k) {
+    const std::vector<ir::OpId> chain = recomputer.chain(bucket, k);
+    for (const ir::OpId op : chain) EXPECT_EQ(op, Exchanged::g);
+  }
+}
+
+TEST(Network, ExchangesTakeTimeBesideCompute) {
+  const Exchanged step;
+  const Problem problem = step.problem();
+  const Plan plan = plan_keep(problem);
+  Profile profile;
+  profile.op_seconds = {{1}, {2}, {0.5}, {4}, {0.25}, {1}};
+  profile.network = {4, 1000, 0.5, 0};
+  // 4000 bytes, three quarters of it sent twice.
+  EXPECT_DOUBLE_EQ(profile.network.seconds(ir::ExchangeKind::all_reduce, 4000), 6.5);
+  EXPECT_DOUBLE_EQ(profile.network.seconds(ir::ExchangeKind::all_gather, 4000), 3.5);
+  const Simulation exposed = simulate(problem, plan, profile, true);
+  EXPECT_DOUBLE_EQ(exposed.step_seconds, 1 + 2 + 0.5 + 6.5 + 0.25 + 1);
+  EXPECT_DOUBLE_EQ(exposed.network_stall_seconds, 2.5);
+  EXPECT_DOUBLE_EQ(exposed.stall_seconds, 2.5);
+  ASSERT_EQ(exposed.network.size(), 1U);
+  EXPECT_DOUBLE_EQ(exposed.network[0].start_seconds, 3.5);
+  EXPECT_DOUBLE_EQ(exposed.network[0].end_seconds, 10);
+
+  profile.network.bandwidth = 2000;
+  const Simulation hidden = simulate(problem, plan, profile);
+  EXPECT_DOUBLE_EQ(hidden.network_stall_seconds, 0);
+  EXPECT_DOUBLE_EQ(hidden.network_seconds, 3.5);
+  EXPECT_DOUBLE_EQ(hidden.step_seconds, 8.75);
+}
+
+TEST(Network, OneExchangeFollowsTheOther) {
+  Exchanged step;
+  const ir::TensorId other = step.graph.add_tensor("other", ir::DType::f32, {1000}, ir::Role::gradient);
+  const ir::OpId second =
+      step.graph.add_op({ir::OpKind::gather_start,
+                         {},
+                         "second",
+                         {},
+                         {other},
+                         ir::ExchangeAttrs{8, ir::ExchangeKind::all_gather, 0, 4, {}, {}}});
+  NetworkLane lane(step.graph, {4, 1000, 0, 0});
+  EXPECT_EQ(lane.ready_seconds(Exchanged::wait), 0);
+  EXPECT_FALSE(lane.start(Exchanged::more, 1).has_value());
+  EXPECT_DOUBLE_EQ(lane.start(Exchanged::start, 1)->end_seconds, 7);
+  const auto behind = lane.start(second, 2);
+  EXPECT_DOUBLE_EQ(behind->start_seconds, 7);
+  EXPECT_DOUBLE_EQ(behind->end_seconds, 10);
+  EXPECT_DOUBLE_EQ(lane.ready_seconds(Exchanged::wait), 7);
+}
+
+}  // namespace
+}  // namespace penstock::plan
