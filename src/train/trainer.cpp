@@ -238,10 +238,15 @@ class Run {
               options_.resume_dir, info.optimizer, info.data));
         }
         if (info.batch != whole_batch()) {
-          throw UserError(fmt::format(
-              "the checkpoint in '{}' was made with a batch of {} in all; resume with --batch and "
-              "ranks that make the same, not {} x {}",
-              options_.resume_dir, info.batch, options_.batch, ranks_->size()));
+          throw UserError(
+              ranks_->size() == 1
+                  ? fmt::format(
+                        "the checkpoint in '{}' was made with --batch {}, not {}; resume with the same",
+                        options_.resume_dir, info.batch, options_.batch)
+                  : fmt::format(
+                        "the checkpoint in '{}' was made with a batch of {} in all; resume with --batch "
+                        "and ranks that make the same, not {} x {}",
+                        options_.resume_dir, info.batch, options_.batch, ranks_->size()));
         }
         if (info.seed != seed_) note(fmt::format("going on with the checkpoint's seed {}", info.seed));
         seed_ = info.seed;

@@ -31,7 +31,8 @@ const std::map<std::string, Folders>& allowed() {
       {"data", {"ir"}},
       {"models", {"ir"}},
       {"train",
-       {"ir", "autodiff", "kernels", "lower", "plan", "memory", "tier", "run", "report", "dist", "data", "models"}},
+       {"ir", "autodiff", "kernels", "lower", "plan", "memory", "tier", "run", "report", "dist", "data",
+        "models"}},
       {"cli", {"ir", "plan", "report", "data", "models", "train"}},
   };
   return table;

@@ -23,7 +23,9 @@ TEST(BudgetBench, ComparesPoliciesAndSaysWhatCannotRun) {
   ASSERT_EQ(figures["cells"].size(), 5U);
   for (const auto& cell : figures["cells"]) {
     EXPECT_EQ(cell["feasible"], cell["budget_bytes"] != 40 << 20) << cell;
-    if (cell["feasible"]) EXPECT_GT(cell["images_per_second"][0], 0);
+    if (cell["feasible"]) {
+      EXPECT_GT(cell["images_per_second"][0], 0);
+    }
   }
   EXPECT_NE(read_file(folder.file("bench.html")).find("window"), std::string::npos);
 }
