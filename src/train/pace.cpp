@@ -68,7 +68,8 @@ std::optional<std::string> Pace::after_step(const run::StepStats& stats, const r
   look(stats, events);
   const MemoryPlan& plan = engine_.memory_plan();
   if (plan.policy != "auto" || !plan.profile || plan.packed) return std::nullopt;
-  if (plan.planner_bytes > plan.budget_bytes / kPlannerShare) return std::nullopt;
+  if (!plan.overhead.contains("planner") || plan.planner_bytes > plan.budget_bytes / kPlannerShare)
+    return std::nullopt;
   if (steps_ < next_look_ || !is_off()) return std::nullopt;
   const std::int64_t replans = replans_;
   const std::string line = plan_again();

@@ -330,6 +330,9 @@ class Run {
     if (plan.profile) after["planner"] = plan.planner_bytes;  // to plan again with, between two steps
     if (after.at("program") > plan.overhead.at("program") || after.contains("planner")) {
       earlier_peak_bytes_ = plan.earlier_peak_bytes;
+      // Where there is no room to plan again, the first plan has to do.
+      if (after.contains("planner") && !fits_memory(program_, options_, budget, after))
+        after.erase("planner");
       plan = plan_memory(program_, options_, budget, after, profile_source());
     }
     earlier_peak_bytes_ = std::max(earlier_peak_bytes_, plan.earlier_peak_bytes);
@@ -433,7 +436,7 @@ class Run {
     try {
       program_ = make_program(network_, model, training_ ? &optimizer_ : nullptr, evaluating_,
                               exchange_options(options_, *ranks_), dynamic_kernels());
-      return fits_memory(program_, options_, budget, overhead(batch));
+      return fits_memory(program_, options_, budget - kUnsteadyBytes, overhead(batch));
     } catch (const UserError&) {
       return false;
     }

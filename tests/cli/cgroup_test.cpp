@@ -64,7 +64,7 @@ TEST(Cgroup, TrainingSurvivesInAGroupOfTheBudgetsSize) {
   for (const Case& test :
        {Case{"train resnet20 --image-size 32 --batch 256 --steps 3 --evaluate", 160},
         Case{"train unet --image-size 64 --batch 4 --steps 2", 270},
-        Case{"train alexnet --image-size 64 --classes 10 --batch 16 --steps 2 --lr 0.01", 590}}) {
+        Case{"train alexnet --image-size 64 --classes 10 --batch 16 --steps 2 --lr 0.01", 400}}) {
     const TemporaryFolder folder;
     const MemoryGroup group(test.budget_mib * kMiB);
     if (!group.usable())

@@ -17,6 +17,9 @@ TEST(OpCases, CoverEveryOpKind) {
     for (const ir::Op& op : make_case_graph(op_case, true).graph.ops) covered.insert(op.kind);
   }
   for (int kind = 0; kind < ir::kOpKinds; ++kind) {
+    // Ops between ranks need several of them: tests/lower/exchange_test.cpp and tests/ranks.
+    const auto between_ranks = static_cast<ir::OpKind>(kind);
+    if (between_ranks >= ir::OpKind::reduce_start && between_ranks <= ir::OpKind::take_slice) continue;
     EXPECT_TRUE(covered.contains(static_cast<ir::OpKind>(kind)))
         << ir::op_name(static_cast<ir::OpKind>(kind));
   }
