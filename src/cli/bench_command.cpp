@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/median.h"
 #include "base/text_file.h"
 #include "cli/child.h"
 #include "cli/commands.h"
@@ -29,12 +30,6 @@ struct BenchCommand {
   std::string json_file, report_file, command_line;
   std::vector<std::string> train_options;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 /// A policy under a budget, over all rounds; or everything in memory.
 struct Cell {

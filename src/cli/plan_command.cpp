@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -66,7 +67,7 @@ std::string lifetime(double bytes_per_day) {
 
 std::string distance(const PlannedBudget& row) {
   if (row.bound_seconds <= 0) return "";
-  return fmt::format("{:+.1f} %", 100 * (row.predicted_step_seconds / row.bound_seconds - 1));
+  return fmt::format("{:.1f} %", 100 * std::max(0.0, row.predicted_step_seconds / row.bound_seconds - 1));
 }
 
 void print_table(const PlanResult& result) {

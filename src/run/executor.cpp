@@ -73,7 +73,7 @@ class Executor::Impl {
     if (trace_ != nullptr) {
       const double origin = trace_->origin_seconds;
       trace_->events.push_back({plan::Action::run, in.id, repeated, start - origin, end - origin});
-      residency_.look_for_complete();
+      if (trace_->looks_at_transfers) residency_.look_for_complete();
     }
     for (const ir::TensorId output : step.graph.op(in.id).outputs) {
       const ir::Tensor& tensor = step.graph.tensor(output);

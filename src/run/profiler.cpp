@@ -1,16 +1,15 @@
 #include "run/profiler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/median.h"
+#include "run/residency.h"
 
 namespace penstock::run {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kAlignment = 4096;
 /// What a direction of the tier is measured with, unless it is so slow that less must do.
@@ -19,18 +18,8 @@ constexpr double kTierSeconds = 0.25;
 constexpr int kTierExtents = 4;
 constexpr std::int64_t kLargestExtent = 4 * kMiB;
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 std::int64_t rounded(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 /// Storages of an op's tensors with their sizes, each once.
@@ -56,7 +45,7 @@ class TierMeter {
     const int half = kTierExtents / 2;
     const std::int64_t round_bytes = half * tier_.extent_bytes(0);
     const auto rounds = std::max<std::int64_t>(1, bytes / round_bytes);
-    const auto begin = Clock::now();
+    const double begin = clock_seconds();
     std::vector<Ticket> before;
     // One round is always queued behind the one that is under way, as in a step.
     for (std::int64_t round = 0; round < rounds; ++round) {
@@ -69,7 +58,7 @@ class TierMeter {
       before = std::move(tickets);
     }
     for (const Ticket ticket : before) tier_.wait(ticket);
-    return static_cast<double>(rounds * round_bytes) / seconds_since(begin);
+    return static_cast<double>(rounds * round_bytes) / (clock_seconds() - begin);
   }
 
   void fill() {
@@ -79,9 +68,9 @@ class TierMeter {
   double latency() {
     std::vector<double> seconds;
     for (int i = 0; i < 9; ++i) {
-      const auto begin = Clock::now();
+      const double begin = clock_seconds();
       tier_.wait(tier_.read(kTierExtents, buffer(0)));
-      seconds.push_back(seconds_since(begin));
+      seconds.push_back(clock_seconds() - begin);
     }
     return median(seconds);
   }
@@ -145,9 +134,9 @@ double Profiler::measure(const lower::Executable& step, ir::OpId op, const kerne
   args.step = &context;
   std::vector<double> seconds;
   const auto run = [&] {
-    const auto begin = Clock::now();
+    const double begin = clock_seconds();
     kernel.run(args);
-    return seconds_since(begin);
+    return clock_seconds() - begin;
   };
   // The first run is a rehearsal, unless it is so long that what it warms up does not matter.
   const double first = run();

@@ -43,7 +43,7 @@ void Residency::swap_out(ir::StorageId s) {
   state.pending = plan::Transfer::write;
   state.on_tier = true;
   state.traced = false;
-  if (trace_ != nullptr) moving_.push_back(s);
+  if (trace_ != nullptr && trace_->looks_at_transfers) moving_.push_back(s);
   stats_->swapped_out_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
 }
 
@@ -57,7 +57,7 @@ void Residency::swap_in(ir::StorageId s) {
   state.ticket = tier_->read(from, data);
   state.pending = plan::Transfer::read;
   state.traced = false;
-  if (trace_ != nullptr) moving_.push_back(s);
+  if (trace_ != nullptr && trace_->looks_at_transfers) moving_.push_back(s);
   stats_->swapped_in_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
 }
 
@@ -96,7 +96,7 @@ void Residency::trace_transfer(ir::StorageId s, double end_seconds) {
 }
 
 void Residency::look_for_complete() {
-  if (trace_ == nullptr || moving_.empty()) return;
+  if (moving_.empty()) return;
   const double now = clock_seconds();
   std::erase_if(moving_, [&](ir::StorageId s) {
     const State& state = at(s);

@@ -64,7 +64,7 @@ class Residency {
   StepStats idle_stats_;
   StepStats* stats_ = &idle_stats_;
   Trace* trace_ = nullptr;
-  std::vector<ir::StorageId> moving_;  ///< began while traced, not known to be complete
+  std::vector<ir::StorageId> moving_;  ///< that look_for_complete() has to look at
 };
 
 /// Seconds of a clock that never goes back.

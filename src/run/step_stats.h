@@ -30,10 +30,12 @@ struct TraceEvent {
 };
 
 /// The events of one or more steps in the order in which they were found to be over. For swap_out and
-/// swap_in: from the request until it was found complete, after an op or by waiting for it.
+/// swap_in: from the request until it was found complete, by waiting for it or (`looks_at_transfers`) after
+/// an op, which costs a look at all that are under way after every op.
 struct Trace {
   std::vector<TraceEvent> events;
   double origin_seconds = -1;  ///< of the clock; set by the first step
+  bool looks_at_transfers = false;
 };
 
 }  // namespace penstock::run

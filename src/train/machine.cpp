@@ -10,9 +10,8 @@
 #include "memory/process.h"
 
 namespace penstock::training {
-namespace {
 
-std::string processor() {
+std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(": ");
@@ -21,10 +20,8 @@ std::string processor() {
   return "";
 }
 
-}  // namespace
-
 std::string machine_text() {
-  std::string text = processor();
+  std::string text = processor_name();
   if (!text.empty()) text += ", ";
   text += fmt::format("{} cores, {} of memory", std::thread::hardware_concurrency(),
                       format_bytes(machine_total_bytes()));

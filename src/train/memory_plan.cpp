@@ -21,9 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Larger than any machine, small enough not to overflow.
-constexpr std::int64_t kUnlimited = std::int64_t{1} << 50;
-
 /// The problem of a step in a pool of `capacity_bytes` that rounds as one of `rule_bytes` does.
 plan::Problem step_problem(const lower::Executable& step, const run::StorageMap& map, bool packed,
                            std::int64_t rule_bytes, std::int64_t capacity_bytes,
@@ -87,7 +84,7 @@ class Planner {
     for (int round = 0; round < 3; ++round) {
       std::int64_t bytes = 0;
       for (const lower::Executable* step : steps_) {
-        const plan::Problem problem = problem_of(*step, capacity, kUnlimited, std::nullopt);
+        const plan::Problem problem = problem_of(*step, capacity, kUnlimitedBytes, std::nullopt);
         bytes = std::max(bytes, plan::keep_bytes(problem) + problem.fixed_bytes);
       }
       capacity = bytes;

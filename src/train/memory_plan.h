@@ -15,6 +15,9 @@
 
 namespace penstock::training {
 
+/// A budget larger than any machine, small enough not to overflow.
+inline constexpr std::int64_t kUnlimitedBytes = std::int64_t{1} << 50;
+
 /// What the process takes beside the pool, by tag: code and kernels, loader, buffers, a margin.
 using Overhead = std::map<std::string, std::int64_t>;
 

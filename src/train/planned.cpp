@@ -76,7 +76,7 @@ double keep_seconds(const Program& program, const Options& options, const Overhe
                     const plan::Profile& profile) {
   Options keep = options;
   keep.policy = "keep";
-  const MemoryPlan plan = plan_memory(program, keep, std::int64_t{1} << 50, overhead);
+  const MemoryPlan plan = plan_memory(program, keep, kUnlimitedBytes, overhead);
   return plan::simulate(planned_problem(program, plan), *plan.training, profile).step_seconds;
 }
 

@@ -5,13 +5,13 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "base/sha256.h"
 #include "base/text_file.h"
 #include "run/profiler.h"
 #include "tier/swap_dir.h"
+#include "train/machine.h"
 
 namespace penstock::training {
 namespace {
@@ -20,14 +20,6 @@ namespace fs = std::filesystem;
 
 /// Until a step has shown what it is: moving huge pages and single ones between address ranges, to and fro.
 constexpr double kMappingSecondsPerByte = 1e-11;
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line;
-  }
-  return "unknown";
-}
 
 /// Two directories on one device share a disk.
 std::string device_of(const std::string& directory) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/median.h"
 #include "base/text_file.h"
 #include "memory/virtual_pool.h"
 #include "report/run_report.h"
@@ -12,13 +13,6 @@
 
 namespace penstock::training {
 namespace {
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 report::RunReport describe(const Result& result) {
   report::RunReport run;
@@ -54,8 +48,8 @@ report::RunReport describe(const Result& result) {
   run.accuracy = result.accuracy;
   run.test_images = result.test_images;
   const std::size_t first = result.step_seconds.size() > 1 ? 1 : 0;
-  run.step_seconds =
-      median({result.step_seconds.begin() + static_cast<std::ptrdiff_t>(first), result.step_seconds.end()});
+  run.step_seconds = upper_median(
+      {result.step_seconds.begin() + static_cast<std::ptrdiff_t>(first), result.step_seconds.end()});
   return run;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/median.h"
 #include "base/text_file.h"
 #include "data/dataset.h"
 #include "data/loader.h"
@@ -38,13 +39,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// What the process takes beside code, kernels, pool and loader, none of it touched when the budget is
@@ -330,10 +324,13 @@ class Run {
     if (plan.profile) after["planner"] = plan.planner_bytes;  // to plan again with, between two steps
     if (after.at("program") > plan.overhead.at("program") || after.contains("planner")) {
       earlier_peak_bytes_ = plan.earlier_peak_bytes;
-      // Where there is no room to plan again, the first plan has to do.
-      if (after.contains("planner") && !fits_memory(program_, options_, budget, after))
-        after.erase("planner");
-      plan = plan_memory(program_, options_, budget, after, profile_source());
+      try {
+        plan = plan_memory(program_, options_, budget, after, profile_source());
+      } catch (const plan::BudgetError&) {
+        // Where there is no room to plan again, the first plan has to do.
+        if (after.erase("planner") == 0) throw;
+        plan = plan_memory(program_, options_, budget, after, profile_source());
+      }
     }
     earlier_peak_bytes_ = std::max(earlier_peak_bytes_, plan.earlier_peak_bytes);
     return plan;
@@ -517,6 +514,7 @@ class Run {
     context.feed = [&](float* images, std::int32_t* labels) { loader.next(images, labels); };
     std::vector<double> stalls, recomputes, computes;
     run::Trace events;
+    events.looks_at_transfers = recorder_.wanted();
     engine_->set_trace(&events);
     Pace pace(program_, *engine_);
     const dist::ExchangeStats before = ranks_->communicator().stats();
@@ -564,9 +562,9 @@ class Run {
           fmt::format("{} steps, {} images", result_.step_seconds.size(),
                       static_cast<std::int64_t>(result_.step_seconds.size()) * whole_batch()));
     if (const auto seen = pace.seen_profile(); seen && profiles_) profiles_->put(*seen);
-    result_.stall_seconds = median(stalls);
-    result_.recompute_seconds = median(recomputes);
-    result_.compute_seconds = median(computes);
+    result_.stall_seconds = upper_median(stalls);
+    result_.recompute_seconds = upper_median(recomputes);
+    result_.compute_seconds = upper_median(computes);
     result_.replans = pace.replans();
     result_.predicted_step_seconds = engine_->memory_plan().predicted_step_seconds;
     result_.skipped_images = loader.skipped_count();
@@ -601,7 +599,7 @@ class Run {
     progress.loss = result_.loss.back();
     progress.step_seconds = result_.step_seconds.back();
     const std::size_t recent = std::min<std::size_t>(result_.step_seconds.size(), 10);
-    const double typical = median(
+    const double typical = upper_median(
         {result_.step_seconds.end() - static_cast<std::ptrdiff_t>(recent), result_.step_seconds.end()});
     progress.images_per_second = static_cast<double>(whole_batch()) / typical;
     progress.learning_rate = schedule_.at(done - 1);
@@ -653,7 +651,7 @@ class Run {
     result_.test_images = data_.test->size();
     result_.accuracy =
         static_cast<double>(correct) / static_cast<double>(data_.test->size() * labels_per_image);
-    if (!training_) result_.images_per_second = static_cast<double>(whole_batch()) / median(seconds);
+    if (!training_) result_.images_per_second = static_cast<double>(whole_batch()) / upper_median(seconds);
     phase("evaluate", seconds_since(started),
           fmt::format("{} images, accuracy {:.2f} %", result_.test_images, 100 * result_.accuracy));
   }
@@ -675,13 +673,13 @@ class Run {
     if (training_ && !result_.step_seconds.empty()) {
       std::vector<double> later(result_.step_seconds.begin() + (result_.step_seconds.size() > 1 ? 1 : 0),
                                 result_.step_seconds.end());
-      result_.images_per_second = static_cast<double>(whole_batch()) / median(std::move(later));
+      result_.images_per_second = static_cast<double>(whole_batch()) / upper_median(std::move(later));
     }
   }
 
   /// Writes trace and report in the memory that the pool gives back.
   void record() {
-    if (!recorder_.wanted() || ranks_->rank() != 0) return;
+    if (!recorder_.wanted()) return;
     const MemoryPlan plan = engine_->memory_plan();
     state_.reset();
     engine_.reset();
