@@ -12,3 +12,4 @@ if ! "$venv/bin/python" -c 'import torch, torchvision' 2>/dev/null; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check torch torchvision safetensors numpy
 fi
 "$venv/bin/python" "$here/compare.py" --penstock "$build_dir/penstock" --json "$build_dir/peers.json" "$@"
+"$venv/bin/python" "$here/saving_memory.py" --penstock "$build_dir/penstock" --json "$build_dir/saving_memory.json"

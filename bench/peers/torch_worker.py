@@ -1,11 +1,13 @@
 """Trains one model in PyTorch on fixed random data and prints what it took as one line of JSON."""
 import argparse
+import contextlib
 import json
 import pathlib
 import sys
 import time
 
 import torch
+import torch._functorch.config
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"))
 
@@ -37,6 +39,30 @@ def checkpoint_blocks(model):
             block.forward = lambda x, inner=inner: checkpoint(inner, x, use_reentrant=False)
 
 
+class SavedToDisk:
+    """Hooks that write what autograd saves to files and read it back; small tensors and parameters stay."""
+
+    def __init__(self, folder, model):
+        self.folder = folder
+        self.count = 0
+        self.parameters = {parameter.data_ptr() for parameter in model.parameters()}
+
+    def pack(self, tensor):
+        if tensor.numel() < 65536 or tensor.data_ptr() in self.parameters:
+            return tensor
+        self.count += 1
+        path = pathlib.Path(self.folder) / f"{self.count}.bin"
+        torch.save(tensor, path)
+        return path
+
+    def unpack(self, packed):
+        if isinstance(packed, torch.Tensor):
+            return packed
+        tensor = torch.load(packed)
+        packed.unlink()
+        return tensor
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
@@ -44,7 +70,9 @@ def main():
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--mode", choices=["eager", "compile", "checkpoint", "hooks"], default="eager")
+    parser.add_argument("--mode", choices=["eager", "compile", "checkpoint", "budget", "hooks"], default="eager")
+    parser.add_argument("--activation-budget", type=float, default=0.5, help="share of activations that `budget` keeps")
+    parser.add_argument("--folder", default=".", help="where `hooks` writes")
     options = parser.parse_args()
 
     torch.manual_seed(0)
@@ -62,13 +90,20 @@ def main():
     labels = torch.randint(0, classes, (options.batch, size, size) if per_pixel else (options.batch,))
     if options.mode == "checkpoint":
         checkpoint_blocks(model)
-    forward = torch.compile(model) if options.mode == "compile" else model
+    if options.mode == "budget":
+        torch._functorch.config.activation_memory_budget = options.activation_budget
+    forward = torch.compile(model) if options.mode in ("compile", "budget") else model
+    saved = contextlib.nullcontext()
+    if options.mode == "hooks":
+        to_disk = SavedToDisk(options.folder, model)
+        saved = torch.autograd.graph.saved_tensors_hooks(to_disk.pack, to_disk.unpack)
 
     seconds = []
     for _ in range(options.steps):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        loss = torch.nn.functional.cross_entropy(forward(images), labels)
+        with saved:
+            loss = torch.nn.functional.cross_entropy(forward(images), labels)
         loss.backward()
         optimizer.step()
         seconds.append(time.perf_counter() - begin)

@@ -178,7 +178,7 @@ struct Options {
   std::string swap_dir;
   std::string tier_bandwidth;      ///< "200MB/s"; empty: unthrottled
   std::string verify = "sampled";  ///< sampled, full, off
-  std::string pool = "virtual";    ///< virtual, packed
+  std::string pool = "auto";       ///< auto, virtual, packed
   std::string window;              ///< bytes looked ahead by `window`; empty: 1.5 times the pool
   std::int64_t lms_threshold = 0, lms_ahead = 0, lms_groupby = 0;  ///< 0: tuned
 

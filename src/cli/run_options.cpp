@@ -48,7 +48,7 @@ void add_common_options(CLI::App& command, RunOptions& run) {
   memory->add_option("--tier-bandwidth", options.tier_bandwidth, "throttle the tier, each way: 200MB/s");
   memory->add_option("--verify", options.verify, "check what comes back: sampled | full | off")
       ->capture_default_str();
-  memory->add_option("--pool", options.pool, "virtual | packed")->capture_default_str();
+  memory->add_option("--pool", options.pool, "auto | virtual | packed")->capture_default_str();
   memory->add_option("--window", options.window, "bytes that policy window looks ahead (1.5 times the pool)");
   memory
       ->add_option("--lms-threshold", options.lms_threshold,

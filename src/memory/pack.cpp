@@ -10,7 +10,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kPage = 4 * kKiB;
 constexpr std::int64_t kCacheLine = 64;
 constexpr std::int64_t kBuckets = 512;
 
@@ -98,7 +97,7 @@ std::int64_t smallest_gap(std::vector<std::pair<std::int64_t, std::int64_t>>& ta
 }  // namespace
 
 std::int64_t packed_alignment(std::int64_t size_bytes) {
-  return size_bytes >= kPage ? kPage : kCacheLine;
+  return size_bytes >= kPackedPage ? kPackedPage : kCacheLine;
 }
 
 std::int64_t packed_bytes(std::int64_t size_bytes) {
@@ -150,7 +149,7 @@ Packing pack(std::span<const PackInterval> intervals, int slot_count) {
         std::max(packing.arena_bytes, packing.offsets[index] + packed_bytes(slot.size_bytes));
     for (const std::size_t stay : slot.stays) placed.add(stay);
   }
-  packing.arena_bytes = round_up(packing.arena_bytes, kPage);
+  packing.arena_bytes = round_up(packing.arena_bytes, kPackedPage);
   return packing;
 }
 

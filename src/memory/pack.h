@@ -21,6 +21,9 @@ struct Packing {
   std::int64_t arena_bytes = 0;
 };
 
+/// The arena is a whole number of these.
+inline constexpr std::int64_t kPackedPage = 4096;
+
 /// Bytes that an interval takes in the arena, and its alignment: 4 KiB pages from 4 KiB on, else 64 bytes.
 std::int64_t packed_bytes(std::int64_t size_bytes);
 std::int64_t packed_alignment(std::int64_t size_bytes);

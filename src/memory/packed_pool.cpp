@@ -92,7 +92,7 @@ bool PackedPool::swappable(int slot) const {
 }
 
 std::int64_t PackedPool::mapped_bytes() const {
-  return held_.empty() ? 0 : held_.rbegin()->second;
+  return held_.empty() ? 0 : round_up(held_.rbegin()->second, kPackedPage);
 }
 
 }  // namespace penstock

@@ -26,7 +26,7 @@ class PackedPool final : public Pool {
   bool swappable(int slot) const override;
   /// The arena's size: all the memory this pool takes.
   std::int64_t capacity_bytes() const override { return arena_bytes_; }
-  /// Up to the highest byte in use: what lies below is taken, be it used or not.
+  /// Up to the highest page in use: what lies below is taken, be it used or not.
   std::int64_t mapped_bytes() const override;
   std::int64_t peak_bytes() const override { return peak_bytes_; }
   std::int64_t asked_bytes() const override { return asked_bytes_; }

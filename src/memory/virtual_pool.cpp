@@ -59,7 +59,7 @@ VirtualPool::VirtualPool(const std::vector<std::int64_t>& slot_bytes, const Virt
   require_available(capacity_bytes, "the memory pool");
   for (const std::int64_t size_bytes : slot_bytes) {
     require(size_bytes >= 0, "a slot's size is not negative");
-    slots_.push_back({size_bytes, rule_.footprint_bytes(size_bytes), nullptr, false, {}});
+    slots_.push_back({size_bytes, rule_.footprint_bytes(size_bytes), nullptr, false, 0, {}});
   }
   lay_out_slots();
   mapped_bytes_ = peak_bytes_ = fixed_bytes;
@@ -104,19 +104,10 @@ const VirtualPool::Slot& VirtualPool::checked(int slot) const {
 void* VirtualPool::acquire(int slot) {
   Slot& taker = checked(slot);
   require(!taker.held, "the slot has memory already");
-  const std::int64_t grain = rule_.grain_bytes();
-  if (taker.footprint_bytes > 0) {
-    const auto needed = static_cast<int>(taker.footprint_bytes / grain);
-    if (needed > units_.free_units()) {
-      throw InternalError(fmt::format("slot {} needs {} bytes, and {} of the pool's {} are free", slot,
-                                      taker.footprint_bytes, units_.free_units() * grain, capacity_bytes_));
-    }
-    taker.runs = units_.allocate(needed);
-    std::byte* to = taker.address;
-    for (const UnitRun& run : taker.runs) {
-      move_run(parking_address(run.first), to, run.count * grain);
-      to += run.count * grain;
-    }
+  if (taker.idle_since > 0) {
+    forget_idle(taker);
+  } else if (taker.footprint_bytes > 0 && !take_over(taker)) {
+    take_parked(taker);
   }
   taker.held = true;
   mapped_bytes_ += taker.footprint_bytes;
@@ -126,28 +117,84 @@ void* VirtualPool::acquire(int slot) {
   return taker.address;
 }
 
+/// Takes the memory of the slot of the same size that was released last: it may still be in the caches.
+bool VirtualPool::take_over(Slot& taker) {
+  const auto found = idle_of_size_.find(taker.footprint_bytes);
+  if (found == idle_of_size_.end()) return false;
+  Slot& giver = *idle_.at(*found->second.rbegin());
+  forget_idle(giver);
+  std::int64_t offset = 0;
+  for (const UnitRun& run : giver.runs) {
+    const std::int64_t run_bytes = run.count * rule_.grain_bytes();
+    move_run(giver.address + offset, taker.address + offset, run_bytes);
+    offset += run_bytes;
+  }
+  close(giver);
+  taker.runs = std::move(giver.runs);
+  giver.runs.clear();
+  return true;
+}
+
+void VirtualPool::take_parked(Slot& taker) {
+  const std::int64_t grain = rule_.grain_bytes();
+  const auto needed = static_cast<int>(taker.footprint_bytes / grain);
+  if (needed > units_.free_units() + idle_bytes_ / grain) {
+    throw InternalError(fmt::format("a slot needs {} bytes, and {} of the pool's {} are free",
+                                    taker.footprint_bytes, units_.free_units() * grain + idle_bytes_,
+                                    capacity_bytes_));
+  }
+  while (needed > units_.free_units()) park(*idle_.begin()->second);
+  taker.runs = units_.allocate(needed);
+  std::byte* to = taker.address;
+  for (const UnitRun& run : taker.runs) {
+    move_run(parking_address(run.first), to, run.count * grain);
+    to += run.count * grain;
+  }
+}
+
 void VirtualPool::release(int slot) {
   Slot& giver = checked(slot);
   require(giver.held, "the slot has no memory to release");
-  const std::int64_t grain = rule_.grain_bytes();
-  if (poison_) std::memset(giver.address, kPoisonByte, static_cast<std::size_t>(giver.size_bytes));
-  if (giver.footprint_bytes > 0) {
-    std::byte* from = giver.address;
-    for (const UnitRun& run : giver.runs) {
-      move_run(from, parking_address(run.first), run.count * grain);
-      from += run.count * grain;
-    }
-    // What the moves leave behind is empty but writable: close it.
-    void* closed = ::mmap(giver.address, static_cast<std::size_t>(giver.footprint_bytes), PROT_NONE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (closed == MAP_FAILED)
-      throw RunError(fmt::format("cannot close a slot's range: {}", std::strerror(errno)));
-    units_.release(giver.runs);
-    giver.runs.clear();
-  }
   giver.held = false;
   mapped_bytes_ -= giver.footprint_bytes;
   asked_bytes_ -= giver.size_bytes;
+  if (poison_) std::memset(giver.address, kPoisonByte, static_cast<std::size_t>(giver.size_bytes));
+  if (giver.footprint_bytes == 0) return;
+  giver.idle_since = ++releases_;
+  idle_.emplace(giver.idle_since, &giver);
+  idle_of_size_[giver.footprint_bytes].insert(giver.idle_since);
+  idle_bytes_ += giver.footprint_bytes;
+  if (poison_) park(giver);
+}
+
+void VirtualPool::forget_idle(Slot& slot) {
+  idle_.erase(slot.idle_since);
+  const auto same_size = idle_of_size_.find(slot.footprint_bytes);
+  same_size->second.erase(slot.idle_since);
+  if (same_size->second.empty()) idle_of_size_.erase(same_size);
+  idle_bytes_ -= slot.footprint_bytes;
+  slot.idle_since = 0;
+}
+
+void VirtualPool::park(Slot& giver) {
+  forget_idle(giver);
+  const std::int64_t grain = rule_.grain_bytes();
+  std::byte* from = giver.address;
+  for (const UnitRun& run : giver.runs) {
+    move_run(from, parking_address(run.first), run.count * grain);
+    from += run.count * grain;
+  }
+  close(giver);
+  units_.release(giver.runs);
+  giver.runs.clear();
+}
+
+/// What moves leave behind is empty but writable.
+void VirtualPool::close(const Slot& slot) {
+  void* closed = ::mmap(slot.address, static_cast<std::size_t>(slot.footprint_bytes), PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (closed == MAP_FAILED)
+    throw RunError(fmt::format("cannot close a slot's range: {}", std::strerror(errno)));
 }
 
 void VirtualPool::move_run(std::byte* from, std::byte* to, std::int64_t size_bytes) {
@@ -180,7 +227,7 @@ bool VirtualPool::held(int slot) const {
 
 bool VirtualPool::fits(int slot) const {
   const Slot& taker = checked(slot);
-  return !taker.held && taker.footprint_bytes <= units_.free_units() * rule_.grain_bytes();
+  return !taker.held && taker.footprint_bytes <= units_.free_units() * rule_.grain_bytes() + idle_bytes_;
 }
 
 bool VirtualPool::swappable(int slot) const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -30,12 +32,15 @@ class VirtualPoolRule {
   std::int64_t grain_bytes_;
 };
 
-/// Every slot has one virtual address range for life; physical memory comes and goes beneath it. Free memory
-/// is parked in a range of its own, and moved to a slot and back with mremap, in runs as long as possible.
-/// The body of a slot (whole frames of 2 MiB) takes whole frames while there are any, so that huge pages stay
-/// huge; its tail takes grains of broken frames. Any free grain may serve any slot, so fragmentation costs
-/// calls but never makes an acquire fail. A released slot is inaccessible: touching it is a segmentation
-/// fault.
+/// Every slot has one virtual address range for life; physical memory comes and goes beneath it, moved with
+/// mremap, in runs as long as possible. A released slot keeps its memory, idle, until another needs it: what
+/// is acquired again soon costs nothing, a slot of the same size takes it over with one move, and otherwise
+/// what is idle longest is parked first, in a range of its own. (Each move interrupts all cores that run the
+/// process, some 10 us.) The body of a slot (whole frames of 2 MiB) takes whole frames while there are any,
+/// so that huge pages stay huge; its tail takes grains of broken frames. Any free grain may serve any slot,
+/// so fragmentation costs calls but never makes an acquire fail. A slot without memory is inaccessible:
+/// touching it is a segmentation fault. With poison on, nothing stays idle, so that this holds for all
+/// released slots.
 class VirtualPool final : public Pool {
  public:
   /// Throws UserError when the small slots alone exceed the capacity or the kernel does not give the memory.
@@ -67,11 +72,17 @@ class VirtualPool final : public Pool {
     std::int64_t footprint_bytes = 0;  // 0: in fixed_
     std::byte* address = nullptr;
     bool held = false;
-    std::vector<UnitRun> runs;
+    std::uint64_t idle_since = 0;  // by releases_; 0: not idle
+    std::vector<UnitRun> runs;     // where its memory is at home in parking_
   };
   Slot& checked(int slot);
   const Slot& checked(int slot) const;
   void lay_out_slots();
+  bool take_over(Slot& taker);
+  void take_parked(Slot& taker);
+  void park(Slot& giver);
+  void close(const Slot& slot);
+  void forget_idle(Slot& slot);
   void move_run(std::byte* from, std::byte* to, std::int64_t size_bytes);
   std::byte* parking_address(int unit) const { return parking_.data() + unit * rule_.grain_bytes(); }
 
@@ -79,10 +90,14 @@ class VirtualPool final : public Pool {
   std::int64_t capacity_bytes_;
   bool poison_;
   std::vector<Slot> slots_;
-  AddressRange fixed_;    // small slots, always resident
-  AddressRange parking_;  // free units, each at its home
-  AddressRange space_;    // the other slots
-  FrameAllocator units_;
+  AddressRange fixed_;                                            // small slots, always resident
+  AddressRange parking_;                                          // free units, each at its home
+  AddressRange space_;                                            // the other slots
+  FrameAllocator units_;                                          // what is parked
+  std::map<std::uint64_t, Slot*> idle_;                           // longest first
+  std::map<std::int64_t, std::set<std::uint64_t>> idle_of_size_;  // keys of idle_ by footprint
+  std::int64_t idle_bytes_ = 0;
+  std::uint64_t releases_ = 0;
   std::int64_t mapped_bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
   std::int64_t asked_bytes_ = 0;

@@ -47,6 +47,7 @@ Profile estimate_profile(const Problem& problem, const MachineEstimate& machine)
   const ir::Graph& graph = *problem.graph;
   Profile profile;
   profile.tier = machine.tier;
+  profile.host = machine.host;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
     double bytes = 0;

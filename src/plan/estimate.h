@@ -10,6 +10,7 @@ struct MachineEstimate {
   double flops_per_second = 1.5e11;  ///< of convolutions and matrix products, all cores
   double bytes_per_second = 1e10;    ///< of ops that only pass over their tensors
   TierProfile tier;
+  HostProfile host{1.5e-5, 5e-12, 1e-5, 5e-11};
 };
 
 /// Multiply-adds of an op, twice; 0 for ops that only pass over their tensors.

@@ -108,7 +108,10 @@ std::string profile_to_json(const Profile& profile) {
   Json json;
   json["version"] = 1;
   json["measured"] = profile.measured;
-  json["mapping_seconds_per_byte"] = profile.mapping_seconds_per_byte;
+  json["host"] = {{"mapping_seconds", profile.host.mapping_seconds},
+                  {"mapping_seconds_per_byte", profile.host.mapping_seconds_per_byte},
+                  {"transfer_seconds", profile.host.transfer_seconds},
+                  {"transfer_seconds_per_byte", profile.host.transfer_seconds_per_byte}};
   json["tier"] = {{"read_bandwidth", profile.tier.read_bandwidth},
                   {"write_bandwidth", profile.tier.write_bandwidth},
                   {"read_bandwidth_together", profile.tier.read_bandwidth_together},
@@ -127,7 +130,11 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
   return parse(text, source, "profile", [](const Json& json) {
     Profile profile;
     profile.measured = json.at("measured").get<bool>();
-    profile.mapping_seconds_per_byte = json.at("mapping_seconds_per_byte").get<double>();
+    const Json& host = json.at("host");
+    profile.host.mapping_seconds = host.at("mapping_seconds").get<double>();
+    profile.host.mapping_seconds_per_byte = host.at("mapping_seconds_per_byte").get<double>();
+    profile.host.transfer_seconds = host.at("transfer_seconds").get<double>();
+    profile.host.transfer_seconds_per_byte = host.at("transfer_seconds_per_byte").get<double>();
     const Json& tier = json.at("tier");
     profile.tier.read_bandwidth = tier.at("read_bandwidth").get<double>();
     profile.tier.write_bandwidth = tier.at("write_bandwidth").get<double>();
@@ -148,6 +155,10 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
          {profile.network.bandwidth, profile.tier.read_bandwidth, profile.tier.write_bandwidth,
           profile.tier.read_bandwidth_together, profile.tier.write_bandwidth_together}) {
       if (!(bandwidth > 0)) throw UserError("a bandwidth is not above 0");
+    }
+    for (const double seconds : {profile.host.mapping_seconds, profile.host.mapping_seconds_per_byte,
+                                 profile.host.transfer_seconds, profile.host.transfer_seconds_per_byte}) {
+      if (!(seconds >= 0)) throw UserError("a time of the host is below 0");
     }
     for (const auto& variants : profile.op_seconds) {
       if (variants.empty()) throw UserError("an op has no time");

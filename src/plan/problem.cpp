@@ -108,6 +108,7 @@ Problem make_problem(const ir::Graph& graph, const VariantScratch& scratch_bytes
   problem.graph = &graph;
   problem.budget_bytes = rule.budget_bytes;
   problem.fixed_bytes = rule.fixed_bytes;
+  problem.remaps = rule.remaps;
   problem.boundary = boundary;
   describe_storages(problem, rule, storage_bytes);
   describe_ops(problem, rule, scratch_bytes.bytes);

@@ -54,6 +54,7 @@ struct Problem {
   const ir::Graph* graph = nullptr;
   std::int64_t budget_bytes = 0;  ///< for the footprints of storages and scratch
   std::int64_t fixed_bytes = 0;   ///< what the pool takes besides, whatever the plan; for reports
+  bool remaps = true;             ///< whether giving memory to a storage takes time
   std::vector<StorageInfo> storages;
   std::vector<OpInfo> ops;
   /// Which op runs at each position of the step. As made: op i at position i, and `ops` is by op. A policy
@@ -74,6 +75,7 @@ struct Problem {
 struct PoolRule {
   std::int64_t budget_bytes = 0;
   std::int64_t fixed_bytes = 0;
+  bool remaps = true;
   std::function<std::int64_t(std::int64_t size_bytes)> footprint_bytes;
   std::function<bool(ir::StorageId storage, std::int64_t size_bytes)> swappable;
 };

@@ -31,13 +31,22 @@ struct NetworkProfile {
   bool operator==(const NetworkProfile&) const = default;
 };
 
+/// What the thread that computes spends beside the ops.
+struct HostProfile {
+  double mapping_seconds = 0;            ///< to give memory to a storage or to scratch, and to take it back
+  double mapping_seconds_per_byte = 0;   ///< the same, for each byte
+  double transfer_seconds = 0;           ///< to start a transfer
+  double transfer_seconds_per_byte = 0;  ///< by which ops are slower beside transfers, for each byte moved
+  bool operator==(const HostProfile&) const = default;
+};
+
 /// Measured (or estimated) times of one graph's ops, of a tier and of the network. Plain data.
 struct Profile {
   std::vector<std::vector<double>> op_seconds;  ///< by op, then by variant
   TierProfile tier;
   NetworkProfile network;
-  double mapping_seconds_per_byte = 0;  ///< of compute's time, to give memory to a storage and take it back
-  bool measured = false;                ///< otherwise an estimate
+  HostProfile host;
+  bool measured = false;  ///< otherwise an estimate
 
   double seconds(ir::OpId op, std::int32_t variant = 0) const {
     return op_seconds[static_cast<std::size_t>(op)][static_cast<std::size_t>(variant)];
@@ -45,8 +54,8 @@ struct Profile {
 };
 
 /// The profile as JSON: {"version": 1, "measured": bool, "op_seconds": [[s, ...], ...],
-/// "mapping_seconds_per_byte": s, "tier": {...}, "network": {...}}, keys of tier and network as the members
-/// above. A file without a network is of one rank.
+/// "host": {...}, "tier": {...}, "network": {...}}, keys of host, tier and network as the members above. A
+/// file without a network is of one rank.
 std::string profile_to_json(const Profile& profile);
 /// Throws UserError that names `source` if the text is not such a profile.
 Profile profile_from_json(const std::string& text, const std::string& source);

@@ -40,7 +40,8 @@ class Simulator {
     note_memory(used_bytes_);
     for (const Instruction& in : plan_.instructions) obey(in);
     result_.step_seconds = now_seconds_ - begin_seconds_;
-    result_.stall_seconds = result_.step_seconds - result_.compute_seconds - result_.mapping_seconds;
+    result_.stall_seconds =
+        result_.step_seconds - result_.compute_seconds - result_.host_seconds - result_.slowed_seconds;
     result_.read_seconds = lanes_.busy_seconds(false) - read_seconds;
     result_.write_seconds = lanes_.busy_seconds(true) - write_seconds;
   }
@@ -50,13 +51,15 @@ class Simulator {
       case Action::run:
         return run(in);
       case Action::acquire:
-        return map(in.id);
+        return take_memory(in.id);
       case Action::release:
         return take(-problem_.storage(in.id).footprint_bytes);
       case Action::swap_in:
-        map(in.id);
+        take_memory(in.id);
+        pay_for_transfer(in.id);
         return start(in.id, Transfer::read);
       case Action::swap_out:
+        pay_for_transfer(in.id);
         return start(in.id, Transfer::write);
       case Action::wait:
         return wait(in.id);
@@ -68,7 +71,10 @@ class Simulator {
     const std::int64_t scratch_bytes = problem_.op(in.id).scratch_bytes[static_cast<std::size_t>(in.variant)];
     const bool repeated = ran_[static_cast<std::size_t>(in.id)];
     ran_[static_cast<std::size_t>(in.id)] = true;
-    if (scratch_bytes > 0) take(scratch_bytes);
+    if (scratch_bytes > 0) {
+      map(scratch_bytes);
+      take(scratch_bytes);
+    }
     wait_for_network(in.id);
     note(Action::run, in.id, repeated, now_seconds_, now_seconds_ + seconds);
     now_seconds_ += seconds;
@@ -113,12 +119,30 @@ class Simulator {
     pending = Transfer::none;
   }
 
-  void map(ir::StorageId s) {
+  void take_memory(ir::StorageId s) {
     const std::int64_t bytes = problem_.storage(s).footprint_bytes;
-    const double seconds = static_cast<double>(bytes) * profile_.mapping_seconds_per_byte;
-    now_seconds_ += seconds;
-    result_.mapping_seconds += seconds;
+    if (bytes > 0) map(bytes);
     take(bytes);
+  }
+
+  void map(std::int64_t bytes) {
+    if (!problem_.remaps) return;
+    const HostProfile& host = profile_.host;
+    spend(host.mapping_seconds + static_cast<double>(bytes) * host.mapping_seconds_per_byte);
+  }
+
+  /// What compute loses while it is under way is taken off at once.
+  void pay_for_transfer(ir::StorageId s) {
+    const double slowed =
+        static_cast<double>(problem_.storage(s).size_bytes) * profile_.host.transfer_seconds_per_byte;
+    now_seconds_ += slowed;
+    result_.slowed_seconds += slowed;
+    spend(profile_.host.transfer_seconds);
+  }
+
+  void spend(double seconds) {
+    now_seconds_ += seconds;
+    result_.host_seconds += seconds;
   }
 
   void take(std::int64_t bytes) {

@@ -30,8 +30,9 @@ struct Simulation {
   double step_seconds = 0;
   double compute_seconds = 0;    ///< repetitions included
   double recompute_seconds = 0;  ///< of these, repetitions
-  double mapping_seconds = 0;    ///< compute stands still while memory is given to storages
-  double stall_seconds = 0;      ///< waiting for the tier: step - compute - mapping
+  double host_seconds = 0;       ///< compute stands still while memory is mapped and transfers are started
+  double slowed_seconds = 0;     ///< compute is slower beside transfers
+  double stall_seconds = 0;      ///< waiting for the tier: step - compute - host - slowed
   double read_seconds = 0;       ///< the tier's lanes are busy
   double write_seconds = 0;
   double network_seconds = 0;        ///< the network is busy

@@ -61,10 +61,12 @@ class Executor::Impl {
 
   void run_op(const plan::Instruction& in, const lower::Executable& step, const kernels::StepContext& context,
               StepStats& stats) {
+    launcher_.prepare(step, in.id, in.variant, context);
     const double start = clock_seconds();
-    launcher_.launch(step, in.id, in.variant, context);
+    launcher_.launch();
     launcher_.wait();
     const double end = clock_seconds();
+    launcher_.finish();
     const bool repeated = ran_[static_cast<std::size_t>(in.id)];
     ran_[static_cast<std::size_t>(in.id)] = true;
     const bool waits = ir::is_exchange_wait(step.graph.op(in.id).kind);

@@ -2,8 +2,8 @@
 
 namespace penstock::run {
 
-void OpLauncher::launch(const lower::Executable& step, ir::OpId op, std::int32_t variant,
-                        const kernels::StepContext& context) {
+void OpLauncher::prepare(const lower::Executable& step, ir::OpId op, std::int32_t variant,
+                         const kernels::StepContext& context) {
   const ir::Op& node = step.graph.op(op);
   inputs_.clear();
   outputs_.clear();
@@ -12,19 +12,19 @@ void OpLauncher::launch(const lower::Executable& step, ir::OpId op, std::int32_t
   for (const ir::TensorId t : node.outputs) {
     outputs_.push_back(residency_.address(step.graph.tensor(t).storage));
   }
-  const kernels::Kernel& kernel = step.kernel(op, variant);
-  scratch_bytes_ = kernel.scratch_bytes();
-  kernels::KernelArgs args;
-  args.inputs = inputs_;
-  args.outputs = outputs_;
-  args.scratch = residency_.acquire_scratch(scratch_bytes_);
-  args.step = &context;
-  kernel.run(args);
+  kernel_ = &step.kernel(op, variant);
+  args_.inputs = inputs_;
+  args_.outputs = outputs_;
+  args_.scratch = residency_.acquire_scratch(kernel_->scratch_bytes());
+  args_.step = &context;
 }
 
-void OpLauncher::wait() {
-  residency_.release_scratch(scratch_bytes_);
-  scratch_bytes_ = 0;
+void OpLauncher::launch() {
+  kernel_->run(args_);
+}
+
+void OpLauncher::finish() {
+  residency_.release_scratch(kernel_->scratch_bytes());
 }
 
 }  // namespace penstock::run

@@ -14,16 +14,21 @@ class OpLauncher {
  public:
   explicit OpLauncher(Residency& residency) : residency_(residency) {}
 
-  void launch(const lower::Executable& step, ir::OpId op, std::int32_t variant,
-              const kernels::StepContext& context);
-  /// Until all that was launched is complete; gives back its scratch.
-  void wait();
+  /// Finds the op's memory and takes its scratch. What is given must outlive wait().
+  void prepare(const lower::Executable& step, ir::OpId op, std::int32_t variant,
+               const kernels::StepContext& context);
+  void launch();
+  /// Until what was launched is complete.
+  void wait() {}
+  /// Gives back its scratch.
+  void finish();
 
  private:
   Residency& residency_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
-  std::int64_t scratch_bytes_ = 0;
+  const kernels::Kernel* kernel_ = nullptr;
+  kernels::KernelArgs args_;
 };
 
 }  // namespace penstock::run

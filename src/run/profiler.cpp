@@ -1,11 +1,19 @@
 #include "run/profiler.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
+#include <atomic>
+#include <deque>
 #include <map>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/median.h"
+#include "memory/virtual_pool.h"
 #include "run/residency.h"
 
 namespace penstock::run {
@@ -16,6 +24,8 @@ constexpr std::int64_t kAlignment = 4096;
 constexpr std::int64_t kTierBytes = 128 * kMiB;
 constexpr double kTierSeconds = 0.25;
 constexpr int kTierExtents = 4;
+/// A kernel that takes longer needs no repetitions.
+constexpr double kLongSeconds = 0.1;
 constexpr std::int64_t kLargestExtent = 4 * kMiB;
 
 std::int64_t rounded(std::int64_t bytes) {
@@ -33,6 +43,76 @@ std::map<ir::StorageId, std::int64_t> storages_of(const ir::Graph& graph, const 
   }
   return sizes;
 }
+
+/// Bytes of an op's tensors and scratch, as they are placed.
+std::int64_t placed_bytes(const lower::Executable& step, ir::OpId op, std::int64_t scratch_bytes) {
+  std::int64_t bytes = rounded(scratch_bytes);
+  for (const auto& [storage, size] : storages_of(step.graph, step.graph.op(op))) bytes += rounded(size);
+  return bytes;
+}
+
+/// Puts memory out of all caches.
+void flush(std::span<const std::byte> memory) {
+#ifdef __SSE2__
+  for (std::size_t i = 0; i < memory.size(); i += 64) _mm_clflush(memory.data() + i);
+  _mm_mfence();
+#else
+  static_cast<void>(memory);
+#endif
+}
+
+/// An op on memory that is not its own, to be run as if in a step: what was made long before it, parameters
+/// and state come from memory, what was made just before it may be in a cache.
+class PlacedOp {
+ public:
+  PlacedOp(const lower::Executable& step, ir::OpId op, const kernels::Kernel& kernel,
+           std::span<std::byte> memory)
+      : kernel_(kernel), memory_(memory) {
+    constexpr ir::OpId kLongBefore = 8;
+    const ir::Op& node = step.graph.op(op);
+    std::map<ir::StorageId, std::byte*> addresses;
+    for (const auto& [storage, bytes] : storages_of(step.graph, node)) addresses[storage] = place(bytes);
+    for (const ir::TensorId t : node.inputs) {
+      const ir::Tensor& tensor = step.graph.tensor(t);
+      const std::span<std::byte> data(addresses[tensor.storage],
+                                      static_cast<std::size_t>(tensor.size_bytes()));
+      // What an earlier kernel left behind may not be numbers, and as labels or indices it may be wrong.
+      std::fill(data.begin(), data.end(), std::byte{0});
+      inputs_.push_back(data.data());
+      if (tensor.producer == ir::kNone || tensor.producer + kLongBefore < op) cold_.push_back(data);
+    }
+    for (const ir::TensorId t : node.outputs) outputs_.push_back(addresses[step.graph.tensor(t).storage]);
+    args_.inputs = inputs_;
+    args_.outputs = outputs_;
+    args_.scratch = place(kernel.scratch_bytes());
+    args_.step = &context_;
+  }
+
+  /// Seconds of one run.
+  double run() {
+    for (const std::span<std::byte> data : cold_) flush(data);
+    const double begin = clock_seconds();
+    kernel_.run(args_);
+    return clock_seconds() - begin;
+  }
+
+ private:
+  std::byte* place(std::int64_t size_bytes) {
+    const auto bytes = static_cast<std::size_t>(rounded(size_bytes));
+    require(bytes <= memory_.size(), "profiler: an op needs more memory than was said");
+    std::byte* address = memory_.data();
+    memory_ = memory_.subspan(bytes);
+    return address;
+  }
+
+  const kernels::Kernel& kernel_;
+  std::span<std::byte> memory_;  ///< not placed yet
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  std::vector<std::span<std::byte>> cold_;
+  kernels::StepContext context_;
+  kernels::KernelArgs args_;
+};
 
 /// Moves extents to and fro. `first` and `count`: which extents.
 class TierMeter {
@@ -65,14 +145,18 @@ class TierMeter {
     for (int i = 0; i < tier_.extent_count(); ++i) tier_.wait(tier_.write(i, buffer(i)));
   }
 
-  double latency() {
-    std::vector<double> seconds;
+  /// Of a small request, for the tier and for the one who starts it.
+  void latency(plan::Profile& profile) {
+    std::vector<double> seconds, start_seconds;
     for (int i = 0; i < 9; ++i) {
       const double begin = clock_seconds();
-      tier_.wait(tier_.read(kTierExtents, buffer(0)));
+      const Ticket ticket = tier_.read(kTierExtents, buffer(0));
+      start_seconds.push_back(clock_seconds() - begin);
+      tier_.wait(ticket);
       seconds.push_back(clock_seconds() - begin);
     }
-    return median(seconds);
+    profile.tier.latency_seconds = median(seconds);
+    profile.host.transfer_seconds = median(start_seconds);
   }
 
  private:
@@ -95,54 +179,25 @@ Profiler::Profiler(std::int64_t work_bytes)
 std::int64_t Profiler::work_bytes(const lower::Executable& step) {
   std::int64_t most = 0;
   for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
-    std::int64_t bytes = rounded(step.scratch_bytes[i]);
+    std::int64_t scratch_bytes = step.scratch_bytes[i];
     if (!step.variants.empty()) {
       const auto& variants = step.variant_scratch_bytes[i];
-      bytes = rounded(*std::max_element(variants.begin(), variants.end()));
+      scratch_bytes = *std::max_element(variants.begin(), variants.end());
     }
-    for (const auto& [storage, size] : storages_of(step.graph, step.graph.ops[i])) bytes += rounded(size);
-    most = std::max(most, bytes);
+    most = std::max(most, placed_bytes(step, static_cast<ir::OpId>(i), scratch_bytes));
   }
   return most;
 }
 
-std::byte* Profiler::place(std::int64_t size_bytes) {
-  std::byte* address = memory_.data() + used_bytes_;
-  used_bytes_ += rounded(size_bytes);
-  require(used_bytes_ <= memory_.size_bytes(), "profiler: an op needs more memory than was said");
-  return address;
-}
-
 double Profiler::measure(const lower::Executable& step, ir::OpId op, const kernels::Kernel& kernel) {
-  const ir::Op& node = step.graph.op(op);
-  used_bytes_ = 0;
-  std::map<ir::StorageId, std::byte*> addresses;
-  for (const auto& [storage, bytes] : storages_of(step.graph, node)) addresses[storage] = place(bytes);
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  for (const ir::TensorId t : node.inputs) {
-    inputs.push_back(addresses[step.graph.tensor(t).storage]);
-    // What an earlier kernel left behind may not be numbers, and as labels or indices it may be wrong.
-    std::fill_n(addresses[step.graph.tensor(t).storage], step.graph.tensor(t).size_bytes(), std::byte{0});
-  }
-  for (const ir::TensorId t : node.outputs) outputs.push_back(addresses[step.graph.tensor(t).storage]);
-  const kernels::StepContext context;
-  kernels::KernelArgs args;
-  args.inputs = inputs;
-  args.outputs = outputs;
-  args.scratch = place(kernel.scratch_bytes());
-  args.step = &context;
-  std::vector<double> seconds;
-  const auto run = [&] {
-    const double begin = clock_seconds();
-    kernel.run(args);
-    return clock_seconds() - begin;
-  };
+  PlacedOp placed(step, op, kernel, {memory_.data(), static_cast<std::size_t>(memory_.size_bytes())});
   // The first run is a rehearsal, unless it is so long that what it warms up does not matter.
-  const double first = run();
-  if (first > 0.1) return std::min(first, run());
-  for (int i = 0; i < 3; ++i) seconds.push_back(run());
-  return median(seconds);
+  const double first = placed.run();
+  if (first > kLongSeconds) return std::min(first, placed.run());
+  std::vector<double> seconds;
+  for (int i = 0; i < 3; ++i) seconds.push_back(placed.run());
+  measured_.push_back({&step, op, &kernel, median(seconds)});
+  return measured_.back().seconds;
 }
 
 std::vector<std::vector<double>> Profiler::op_seconds(const lower::Executable& step) {
@@ -173,7 +228,7 @@ std::vector<std::vector<double>> Profiler::op_seconds(const lower::Executable& s
   return seconds;
 }
 
-plan::TierProfile Profiler::tier(const MakeTier& make) {
+void Profiler::tier(const MakeTier& make, plan::Profile& profile) {
   const std::int64_t extent =
       std::min(kLargestExtent, memory_.size_bytes() / kTierExtents / kAlignment * kAlignment);
   std::vector<std::int64_t> extents(kTierExtents, extent);
@@ -184,14 +239,95 @@ plan::TierProfile Profiler::tier(const MakeTier& make) {
   // A first short round says how many bytes make a good measurement.
   const double rough = meter.rate(true, true, 2 * extent);
   const std::int64_t bytes = std::min(kTierBytes, static_cast<std::int64_t>(rough * kTierSeconds));
-  plan::TierProfile profile;
-  profile.write_bandwidth = meter.rate(false, true, bytes);
-  profile.read_bandwidth = meter.rate(true, false, bytes);
+  plan::TierProfile& rates = profile.tier;
+  rates.write_bandwidth = meter.rate(false, true, bytes);
+  rates.read_bandwidth = meter.rate(true, false, bytes);
   const double together = meter.rate(true, true, bytes);
-  profile.write_bandwidth_together = std::min(together, profile.write_bandwidth);
-  profile.read_bandwidth_together = std::min(together, profile.read_bandwidth);
-  profile.latency_seconds = meter.latency();
-  return profile;
+  rates.write_bandwidth_together = std::min(together, rates.write_bandwidth);
+  rates.read_bandwidth_together = std::min(together, rates.read_bandwidth);
+  meter.latency(profile);
+  profile.host.transfer_seconds_per_byte = slowdown(*tier);
+}
+
+std::vector<Profiler::Measured> Profiler::sample(int count, std::int64_t memory_bytes) const {
+  std::vector<Measured> fitting;
+  double total = 0;
+  for (const Measured& op : measured_) {
+    if (placed_bytes(*op.step, op.op, op.kernel->scratch_bytes()) > memory_bytes) continue;
+    fitting.push_back(op);
+    total += op.seconds;
+  }
+  std::vector<Measured> chosen;
+  double sum = 0;
+  for (const Measured& op : fitting) {
+    sum += op.seconds;
+    if (sum >= total * (static_cast<double>(chosen.size()) + 0.5) / count) chosen.push_back(op);
+  }
+  return chosen;
+}
+
+double Profiler::slowdown(Tier& tier) {
+  constexpr int kRead = 0, kWritten = 1, kOps = 6;
+  constexpr std::size_t kQueued = 8;
+  constexpr double kSecondsOfOp = 0.03;
+  const auto extent = static_cast<std::size_t>(tier.extent_bytes(kRead));
+  std::byte* buffers = memory_.data();
+  const std::span<std::byte> work(buffers + 2 * extent,
+                                  static_cast<std::size_t>(memory_.size_bytes()) - 2 * extent);
+  std::deque<Ticket> queue;
+  const auto moved_bytes = [&tier] { return tier.stats().read_bytes + tier.stats().written_bytes; };
+  const auto keep_moving = [&] {
+    while (!queue.empty() && tier.done(queue.front())) {
+      tier.wait(queue.front());
+      queue.pop_front();
+    }
+    while (queue.size() < kQueued) {
+      queue.push_back(tier.read(kRead, buffers));
+      queue.push_back(tier.write(kWritten, buffers + extent));
+    }
+  };
+  double alone_seconds = 0, beside_seconds = 0;
+  std::int64_t bytes = 0;
+  for (const Measured& op : sample(kOps, static_cast<std::int64_t>(work.size()))) {
+    PlacedOp placed(*op.step, op.op, *op.kernel, work);
+    placed.run();
+    const int runs = static_cast<int>(std::clamp(kSecondsOfOp / (op.seconds + 1e-6), 1.0, 300.0));
+    for (int i = 0; i < runs; ++i) alone_seconds += placed.run();
+    const std::int64_t before = moved_bytes();
+    for (int i = 0; i < runs; ++i) {
+      keep_moving();
+      beside_seconds += placed.run();
+    }
+    bytes += moved_bytes() - before;
+    for (const Ticket ticket : queue) tier.wait(ticket);
+    queue.clear();
+  }
+  return bytes > 0 ? std::max(0.0, beside_seconds - alone_seconds) / static_cast<double>(bytes) : 0;
+}
+
+void Profiler::mapping(std::int64_t work_bytes, plan::HostProfile& profile) {
+  const std::int64_t capacity = std::max(work_bytes, 64 * kAlignment);
+  const std::int64_t large = capacity / 2 / kAlignment * kAlignment, small = large / 16;
+  // Two of a size share the memory of one.
+  VirtualPool pool({small, small, large, large}, small + large + kAlignment);
+  const auto seconds = [&pool](int first) {
+    std::vector<double> all;
+    for (int i = 0; i < 16; ++i) {
+      // As after an op: threads that compute are still about, and moving memory has to interrupt them.
+      std::atomic<int> threads = 0;
+#pragma omp parallel
+      ++threads;
+      const double begin = clock_seconds();
+      pool.acquire(first + i % 2);
+      pool.release(first + i % 2);
+      all.push_back(clock_seconds() - begin);
+    }
+    return median(all);
+  };
+  const double of_small = seconds(0), of_large = seconds(2);
+  profile.mapping_seconds_per_byte = std::max(0.0, of_large - of_small) / static_cast<double>(large - small);
+  profile.mapping_seconds =
+      std::max(0.0, of_small - profile.mapping_seconds_per_byte * static_cast<double>(small));
 }
 
 }  // namespace penstock::run

@@ -24,21 +24,38 @@ class Profiler {
   static std::int64_t work_bytes(const lower::Executable& step);
 
   /// Seconds of each op's kernels, by op and variant: the median of a few runs on memory that was touched
-  /// before. Ops with the same kernel are measured once. Ops that take a batch or talk to
-  /// other ranks get what copying their outputs takes.
+  /// before, with caches as in a step. Ops with the same kernel are measured once. Ops that take a batch or
+  /// talk to other ranks get what copying their outputs takes.
   std::vector<std::vector<double>> op_seconds(const lower::Executable& step);
 
   /// Makes a tier for extents of the given sizes.
   using MakeTier = std::function<std::unique_ptr<Tier>(const std::vector<std::int64_t>& extent_bytes)>;
-  /// Bandwidths each way alone and together, and latency, of a tier made for the purpose.
-  plan::TierProfile tier(const MakeTier& make);
+  /// Bandwidths each way alone and together, and latency, of a tier made for the purpose; and what it costs
+  /// the calling thread to start a transfer on it, and ops that were measured before to run beside it. The
+  /// steps they are of must still be there.
+  void tier(const MakeTier& make, plan::Profile& profile);
+
+  /// What it costs to give memory to a slot of a virtual pool of about `work_bytes`, and to take it back.
+  /// The pool is gone afterwards.
+  static void mapping(std::int64_t work_bytes, plan::HostProfile& profile);
 
  private:
+  /// An op that was measured, short enough to be run again and again.
+  struct Measured {
+    const lower::Executable* step = nullptr;
+    ir::OpId op = ir::kNone;
+    const kernels::Kernel* kernel = nullptr;
+    double seconds = 0;
+  };
+
   double measure(const lower::Executable& step, ir::OpId op, const kernels::Kernel& kernel);
-  std::byte* place(std::int64_t size_bytes);
+  /// About `count` of those that fit the memory, such that all together are like the step.
+  std::vector<Measured> sample(int count, std::int64_t memory_bytes) const;
+  /// Seconds that ops lose to each byte that is moved beside them.
+  double slowdown(Tier& tier);
 
   AddressRange memory_;
-  std::int64_t used_bytes_ = 0;
+  std::vector<Measured> measured_;
   std::unordered_map<const kernels::Kernel*, double> known_;
 };
 

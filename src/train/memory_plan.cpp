@@ -30,6 +30,7 @@ plan::Problem step_problem(const lower::Executable& step, const run::StorageMap&
     pool.footprint_bytes = packed_bytes;
     pool.swappable = [](ir::StorageId, std::int64_t bytes) { return bytes >= kTierAlignment; };
     pool.budget_bytes = capacity_bytes;
+    pool.remaps = false;
   } else {
     pool = run::virtual_pool_rule(map, capacity_bytes, false, rule_bytes);
   }
@@ -39,8 +40,8 @@ plan::Problem step_problem(const lower::Executable& step, const run::StorageMap&
 /// Plans the training graph, then the evaluation graph from the boundary that training leaves.
 class Planner {
  public:
-  Planner(const Program& program, const Options& options, MemoryPlan& result)
-      : program_(program), result_(result), packed_(parse_pool(options.pool)) {
+  Planner(const Program& program, const Options& options, bool packed, MemoryPlan& result)
+      : program_(program), result_(result), packed_(packed) {
     options_.dynamic_kernels = program.training && !program.training->variants.empty();
     options_.lms = {options.lms_threshold, std::max<std::int64_t>(1, options.lms_ahead),
                     std::max<std::int64_t>(1, options.lms_groupby)};
@@ -90,13 +91,6 @@ class Planner {
       capacity = bytes;
     }
     return capacity;
-  }
-
-  static bool parse_pool(const std::string& text) {
-    if (text != "virtual" && text != "packed") {
-      throw UserError("--pool '" + text + "' is not known; there are virtual and packed");
-    }
-    return text == "packed";
   }
 
   plan::Problem problem_of(const lower::Executable& step, std::int64_t rule_bytes,
@@ -155,7 +149,7 @@ class Planner {
       if (options_.policy == plan::PolicyKind::keep) {
         throw plan::BudgetError(policy, packing.arena_bytes, capacity_bytes);
       }
-      given -= std::max<std::int64_t>((packing.arena_bytes - capacity_bytes) / 2, capacity_bytes / 64);
+      given -= packing.arena_bytes - capacity_bytes + capacity_bytes / 64;
     }
   }
 
@@ -176,14 +170,18 @@ std::int64_t MemoryPlan::overhead_bytes() const {
 
 namespace {
 
+/// Where moving memory takes more of the step than this, another pool is tried.
+constexpr double kMuchMapping = 0.05;
+
 /// What every policy plans with: the process's share taken off, refusals in terms of the whole budget.
-MemoryPlan plan_with(const Program& program, const Options& options, std::int64_t budget_bytes,
-                     const Overhead& overhead, const ProfileSource& profile, bool only_whether) {
+MemoryPlan plan_in_pool(const Program& program, const Options& options, bool packed,
+                        std::int64_t budget_bytes, const Overhead& overhead, const ProfileSource& profile,
+                        bool only_whether) {
   const auto begin = Clock::now();
   MemoryPlan result;
   result.budget_bytes = budget_bytes;
   result.overhead = overhead;
-  Planner planner(program, options, result);
+  Planner planner(program, options, packed, result);
   const std::int64_t overhead_bytes = result.overhead_bytes();
   const std::int64_t capacity = budget_bytes - overhead_bytes;
   result.in_memory_bytes = planner.keep_capacity() + overhead_bytes;
@@ -216,6 +214,47 @@ MemoryPlan plan_with(const Program& program, const Options& options, std::int64_
   return result;
 }
 
+/// The share of the step that goes into mapping memory and starting transfers.
+double host_share(const Program& program, const MemoryPlan& plan) {
+  const bool training = program.training != nullptr;
+  const plan::Problem problem = step_problem(training ? *program.training : *program.evaluation, plan.map,
+                                             plan.packed, plan.rule_bytes, plan.capacity_bytes, std::nullopt);
+  const plan::Profile profile = plan.profile ? *plan.profile : plan::estimate_profile(problem, {});
+  const plan::Simulation simulation =
+      plan::simulate(problem, training ? *plan.training : *plan.evaluation, profile);
+  return simulation.host_seconds / simulation.step_seconds;
+}
+
+bool parse_pool(const std::string& text, const char* pool) {
+  if (text != "auto" && text != "virtual" && text != "packed") {
+    throw UserError("--pool '" + text + "' is not known; there are auto, virtual and packed");
+  }
+  return text == pool;
+}
+
+/// Pool `auto` is the virtual one, which needs less memory and can be planned for again. Small networks lose
+/// much of their time to moving memory there: they get the packed one where it holds them and is faster.
+MemoryPlan plan_with(const Program& program, const Options& options, std::int64_t budget_bytes,
+                     const Overhead& overhead, const ProfileSource& profile, bool only_whether) {
+  const bool packed = parse_pool(options.pool, "packed");
+  MemoryPlan first = plan_in_pool(program, options, packed, budget_bytes, overhead, profile, only_whether);
+  if (only_whether || !parse_pool(options.pool, "auto") || host_share(program, first) < kMuchMapping)
+    return first;
+  try {
+    MemoryPlan second = plan_in_pool(program, options, true, budget_bytes, overhead, profile, false);
+    const bool better = first.profile ? second.predicted_step_seconds < first.predicted_step_seconds
+                                      : second.policy == first.policy && second.policy == "keep";
+    if (!better) return first;
+    second.in_memory_bytes = first.in_memory_bytes;
+    second.plan_seconds += first.plan_seconds;
+    second.planner_bytes = std::max(first.planner_bytes, second.planner_bytes);
+    second.earlier_peak_bytes = std::max(first.earlier_peak_bytes, second.earlier_peak_bytes);
+    return second;
+  } catch (const plan::BudgetError&) {
+    return first;
+  }
+}
+
 }  // namespace
 
 MemoryPlan plan_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
@@ -226,7 +265,7 @@ MemoryPlan plan_memory(const Program& program, const Options& options, std::int6
 std::int64_t in_memory_bytes(const Program& program, const Options& options, const Overhead& overhead) {
   MemoryPlan plan;
   plan.overhead = overhead;
-  return Planner(program, options, plan).keep_capacity() + plan.overhead_bytes();
+  return Planner(program, options, options.pool == "packed", plan).keep_capacity() + plan.overhead_bytes();
 }
 
 bool fits_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
@@ -253,6 +292,7 @@ plan::Plan plan_evaluation(const Program& program, const MemoryPlan& plan, const
 }
 
 plan::Problem problem_again(const Program& program, const MemoryPlan& now) {
+  if (now.packed) return planned_problem(program, now);
   return run::make_problem(*program.training, now.map,
                            run::virtual_pool_rule(now.map, now.capacity_bytes, true, now.rule_bytes),
                            std::nullopt);

@@ -30,17 +30,6 @@ double speed_ratio(std::int64_t bytes, double seconds, std::int64_t planned_byte
   return std::abs(ratio - 1) > kTierChange ? ratio : 1;
 }
 
-/// Bytes that the plan's storages get memory for in one step.
-double mapped_bytes(const plan::Problem& problem, const plan::Plan& plan) {
-  double bytes = 0;
-  for (const plan::Instruction& in : plan.instructions) {
-    if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) {
-      bytes += static_cast<double>(problem.storage(in.id).footprint_bytes);
-    }
-  }
-  return bytes;
-}
-
 }  // namespace
 
 // Not the median: a step's time is the sum of its ops' means, not of their medians.
@@ -77,14 +66,14 @@ std::optional<std::string> Pace::after_step(const run::StepStats& stats, const r
   patience_ = replans_ > replans ? 8 : 2 * patience_;
   before_ = engine_.tier_stats();
   looked_from_ = steps_;
-  step_ = mapping_ = {};
+  step_ = host_ = {};
   if (replans_ == replans) return std::nullopt;
   return line;
 }
 
 void Pace::look(const run::StepStats& stats, const run::Trace& events) {
   step_.add(stats.step_seconds);
-  mapping_.add(std::max(
+  host_.add(std::max(
       0.0, stats.step_seconds - stats.compute_seconds - stats.stall_seconds - stats.network_seconds));
   for (const run::TraceEvent& event : events.events) {
     // What an op waits for other ranks is the network's time.
@@ -104,9 +93,21 @@ std::optional<plan::Profile> Pace::seen_profile() const {
   return measured_profile();
 }
 
+/// What was seen of ops has in it what transfers beside them cost, which the simulation counts by itself.
+double Pace::undisturbed_share() const {
+  const MemoryPlan& plan = engine_.memory_plan();
+  const plan::Summary& summary = plan.training->summary;
+  const double slowed = plan.profile->host.transfer_seconds_per_byte *
+                        static_cast<double>(summary.swapped_in_bytes + summary.swapped_out_bytes);
+  double compute = 0;
+  for (const Recent& op : ops_) compute += op.mean();
+  return compute > 0 ? std::max(0.5, 1 - slowed / compute) : 1;
+}
+
 plan::Profile Pace::measured_profile() const {
   const MemoryPlan& plan = engine_.memory_plan();
   plan::Profile profile = *plan.profile;
+  const double undisturbed = undisturbed_share();
   std::vector<std::int32_t> variant(ops_.size(), 0);
   for (const plan::Instruction& in : plan.training->instructions) {
     if (in.action == plan::Action::run) variant[static_cast<std::size_t>(in.id)] = in.variant;
@@ -114,14 +115,22 @@ plan::Profile Pace::measured_profile() const {
   for (std::size_t op = 0; op < ops_.size(); ++op) {
     // Those would count the time that they wait for other ranks, which the network's lane has already.
     if (ir::has_side_effects(program_.training->graph.ops[op].kind)) continue;
-    if (ops_[op].count > 0) profile.op_seconds[op][static_cast<std::size_t>(variant[op])] = ops_[op].mean();
+    if (ops_[op].count == 0) continue;
+    profile.op_seconds[op][static_cast<std::size_t>(variant[op])] = undisturbed * ops_[op].mean();
   }
   const std::int64_t steps = steps_ - looked_from_;
   if (steps == 0) return profile;
   const TierStats now = engine_.tier_stats();
   const plan::Problem problem = problem_again(program_, plan);
-  profile.mapping_seconds_per_byte = mapping_.mean() / mapped_bytes(problem, *plan.training);
   const plan::Simulation planned = plan::simulate(problem, *plan.training, *plan.profile);
+  if (planned.host_seconds > 0 && host_.count > 0) {
+    const double ratio = host_.mean() / planned.host_seconds;
+    if (problem.remaps) {
+      profile.host.mapping_seconds *= ratio;
+      profile.host.mapping_seconds_per_byte *= ratio;
+    }
+    profile.host.transfer_seconds *= ratio;
+  }
   const plan::Summary& summary = plan.training->summary;
   const double reads =
       speed_ratio(now.read_bytes - before_.read_bytes, now.read_seconds - before_.read_seconds,

@@ -43,12 +43,13 @@ class Pace {
   void look(const run::StepStats& stats, const run::Trace& events);
   bool is_off() const;
   plan::Profile measured_profile() const;
+  double undisturbed_share() const;
   std::string plan_again();
 
   const Program& program_;
   Engine& engine_;
   std::vector<Recent> ops_;
-  Recent step_, mapping_;
+  Recent step_, host_;
   std::int64_t steps_ = 0;
   std::int64_t next_look_ = 0;  ///< no earlier than after this step
   std::int64_t patience_ = 0;   ///< steps between two looks; longer each time that nothing came of it

@@ -26,7 +26,10 @@ class StayCollector {
         since_[slot(in.id)] = now_;
       if (in.action == plan::Action::release) end_stay(slot(in.id));
       if (in.action == plan::Action::run) {
-        const std::int64_t scratch = planned.step->scratch_bytes[static_cast<std::size_t>(in.id)];
+        const auto op = static_cast<std::size_t>(in.id);
+        const auto& variants = planned.step->variant_scratch_bytes;
+        const std::int64_t scratch = variants.empty() ? planned.step->scratch_bytes[op]
+                                                      : variants[op][static_cast<std::size_t>(in.variant)];
         if (scratch > 0) add(static_cast<std::size_t>(map_.scratch_slot.at(scratch)), now_, now_);
       }
       ++now_;

@@ -16,6 +16,7 @@
 #include "plan/policies.h"
 #include "plan/simulator.h"
 #include "tier/make_tier.h"
+#include "train/packed_layout.h"
 
 namespace penstock::training {
 namespace {
@@ -32,6 +33,15 @@ std::int64_t swap_bytes(const MemoryPlan& plan) {
   if (plan.evaluation) plans.push_back(&*plan.evaluation);
   run::map_extents(map, plans);
   return std::accumulate(map.extent_bytes.begin(), map.extent_bytes.end(), std::int64_t{0});
+}
+
+/// Gives the plans their offsets, and the pool what these take.
+void pack(const Program& program, MemoryPlan& plan) {
+  std::vector<PlannedStep> steps{{program.training.get(), &*plan.training}};
+  if (plan.evaluation) steps.push_back({program.evaluation.get(), &*plan.evaluation});
+  const Packing packing = pack_plans(plan.map, steps);
+  plan.packed_offsets = packing.offsets;
+  plan.capacity_bytes = plan.planned_peak_bytes = packing.arena_bytes;
 }
 
 }  // namespace
@@ -122,16 +132,18 @@ MemoryPlan memory_plan_from_json(const Program& program, const Options& options,
   try {
     const Json json = Json::parse(text);
     if (json.at("version").get<int>() != 1) throw UserError("it is of another version");
-    if (json.at("pool").get<std::string>() != "virtual" || options.pool != "virtual") {
-      throw UserError("only plans for --pool virtual can be trained by");
-    }
+    const std::string pool = json.at("pool").get<std::string>();
+    if (pool != "virtual" && pool != "packed") throw UserError("its pool is not known");
+    if (options.pool != "auto" && options.pool != pool) throw UserError("it is for --pool " + pool);
+    result.packed = pool == "packed";
     result.budget_bytes = budget_bytes > 0 ? budget_bytes : json.at("budget_bytes").get<std::int64_t>();
     result.rule_bytes = json.at("rule_bytes").get<std::int64_t>();
     result.capacity_bytes = json.at("capacity_bytes").get<std::int64_t>();
     result.planned_peak_bytes = json.at("planned_peak_bytes").get<std::int64_t>();
     result.in_memory_bytes = json.at("in_memory_bytes").get<std::int64_t>();
     result.predicted_step_seconds = json.at("predicted_step_seconds").get<double>();
-    if (result.capacity_bytes < result.planned_peak_bytes || result.rule_bytes < result.capacity_bytes) {
+    if (result.capacity_bytes < result.planned_peak_bytes ||
+        (!result.packed && result.rule_bytes < result.capacity_bytes)) {
       throw UserError("its sizes contradict each other");
     }
     const plan::Problem problem = planned_problem(program, result);
@@ -143,6 +155,7 @@ MemoryPlan memory_plan_from_json(const Program& program, const Options& options,
     if (program.evaluation)
       result.evaluation = plan_evaluation(program, result, plan::settled(plan.boundary));
     result.training = std::move(plan);
+    if (result.packed) pack(program, result);
   } catch (const plan::BudgetError& error) {
     throw UserError(fmt::format("{}: evaluation does not fit the plan's pool: {}", source, error.what()));
   } catch (const std::exception& error) {

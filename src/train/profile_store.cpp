@@ -18,9 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Until a step has shown what it is: moving huge pages and single ones between address ranges, to and fro.
-constexpr double kMappingSecondsPerByte = 1e-11;
-
 /// Two directories on one device share a disk.
 std::string device_of(const std::string& directory) {
   struct stat info {};
@@ -107,14 +104,16 @@ void ProfileStore::put(const plan::Profile& profile) const {
 
 plan::Profile ProfileStore::measure() const {
   const lower::Executable& step = *program_.training;
-  run::Profiler profiler(run::Profiler::work_bytes(step));
+  const std::int64_t work_bytes = run::Profiler::work_bytes(step);
   plan::Profile profile;
   profile.measured = true;
+  run::Profiler::mapping(work_bytes, profile.host);
+  run::Profiler profiler(work_bytes);
   profile.op_seconds = profiler.op_seconds(step);
-  profile.mapping_seconds_per_byte = kMappingSecondsPerByte;
-  profile.tier = profiler.tier([&](const std::vector<std::int64_t>& extents) {
+  const auto make = [&](const std::vector<std::int64_t>& extents) {
     return tier_maker_(tier_options(options_), extents).tier;
-  });
+  };
+  profiler.tier(make, profile);
   // A throttled link books its time when a request is made, so nothing overtakes there.
   profile.tier.serves_waiting_first = options_.tier_bandwidth.empty();
   return profile;
@@ -124,7 +123,7 @@ std::string ProfileStore::key() const {
   const lower::Executable& step = *program_.training;
   Sha256 hash;
   const auto add = [&hash](const std::string& text) { hash.update(text.data(), text.size() + 1); };
-  add(fmt::format("profile 2, penstock {}, {} threads", version(), threads_));
+  add(fmt::format("profile 4, penstock {}, {} threads", version(), threads_));
   add(processor_name());
   add(ir::print(step.graph));
   for (const auto& kernel : step.kernels) add(kernel->implementation());

@@ -317,12 +317,15 @@ class Run {
   /// Throws BudgetError.
   MemoryPlan plan_twice(std::int64_t budget) {
     // Planning itself leaves some memory behind, so what the process really has is looked at once more
-    // afterwards.
-    MemoryPlan plan = plan_memory(program_, options_, budget, overhead(options_.batch), profile_source());
+    // afterwards. Which pool is best is asked only then.
+    Options rough = options_;
+    if (rough.pool == "auto") rough.pool = "virtual";
+    MemoryPlan plan = plan_memory(program_, rough, budget, overhead(options_.batch), profile_source());
     malloc_trim(0);
     Overhead after = overhead(options_.batch);
     if (plan.profile) after["planner"] = plan.planner_bytes;  // to plan again with, between two steps
-    if (after.at("program") > plan.overhead.at("program") || after.contains("planner")) {
+    if (after.at("program") > plan.overhead.at("program") || after.contains("planner") ||
+        options_.pool == "auto") {
       earlier_peak_bytes_ = plan.earlier_peak_bytes;
       try {
         plan = plan_memory(program_, options_, budget, after, profile_source());
@@ -472,7 +475,7 @@ class Run {
     const MemoryPlan& plan = engine_->memory_plan();
     result_.policy = plan.policy;
     result_.tier = engine_->tier_description();
-    result_.pool = options_.pool;
+    result_.pool = plan.packed ? "packed" : "virtual";
     result_.budget_bytes = plan.budget_bytes;
     result_.pool_bytes = plan.capacity_bytes;
     result_.overhead_bytes = plan.overhead_bytes();

@@ -51,6 +51,7 @@ TEST(Budget, SameBitsUnderAnyBudgetPolicyAndTier) {
                                                                                    {"--verify", "full"},
                                                                                    {"--verify", "off"},
                                                                                    {"--pool", "packed"},
+                                                                                   {"--pool", "virtual"},
                                                                                    {"--window", "20MiB"}}) {
     const auto part = penstock_json(with(with(kResidual, {"--memory", tight, "--policy", "window"}), how));
     EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]) << how[1];

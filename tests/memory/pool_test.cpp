@@ -117,6 +117,28 @@ TEST(VirtualPool, ContentsMoveWithTheMemoryWhenPoisonIsOff) {
   pool.release(1);
 }
 
+TEST(VirtualPool, MovesOnlyWhatAnotherSlotNeeds) {
+  VirtualPool pool({kMiB, kMiB, kMiB, 2 * kMiB}, 2 * kMiB, false);
+  pool.acquire(0);
+  pool.release(0);
+  const std::int64_t first = pool.moves();
+  fill(pool.acquire(0), kMiB, 5);  // still has its memory
+  EXPECT_EQ(pool.moves(), first);
+  pool.release(0);
+  pool.acquire(1);  // takes it over
+  EXPECT_EQ(pool.moves(), first + 1);
+  pool.acquire(2);
+  EXPECT_FALSE(pool.fits(0));
+  pool.release(1);
+  EXPECT_TRUE(pool.fits(0));
+  EXPECT_FALSE(pool.fits(3));
+  EXPECT_THROW(pool.acquire(3), InternalError);
+  pool.release(2);
+  EXPECT_TRUE(pool.fits(3));
+  fill(pool.acquire(3), 2 * kMiB, 6);
+  EXPECT_EQ(pool.mapped_bytes(), 2 * kMiB);
+}
+
 TEST(VirtualPool, PoisonsWhatIsReleased) {
   VirtualPool pool({2 * kMiB, 2 * kMiB, 64}, 2 * kMiB + 4 * kKiB, true);
   fill(pool.acquire(0), 2 * kMiB, 5);
@@ -128,7 +150,7 @@ TEST(VirtualPool, PoisonsWhatIsReleased) {
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 TEST(VirtualPoolDeathTest, ReleasedMemoryIsInaccessible) {
-  VirtualPool pool({2 * kMiB + 100}, 4 * kMiB);
+  VirtualPool pool({2 * kMiB + 100}, 4 * kMiB, true);
   auto* bytes = static_cast<volatile char*>(pool.acquire(0));
   bytes[0] = 1;
   pool.release(0);

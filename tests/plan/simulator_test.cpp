@@ -76,6 +76,32 @@ TEST(Simulator, FasterTiersNeverHurt) {
   });
 }
 
+TEST(Simulator, CountsWhatTheHostDoesBetweenOps) {
+  for_each_plan([&](const Problem& problem, const Plan& plan, std::uint64_t seed) {
+    Profile profile = random_profile(problem, seed, 1e15);
+    profile.tier.latency_seconds = 0;
+    const double before = simulate(problem, plan, profile).step_seconds;
+    profile.host = {1e-3, 1e-9, 1e-2, 1e-8};
+    double host = 0, slowed = 0;
+    for (const Instruction& in : plan.instructions) {
+      const bool transfers = in.action == Action::swap_in || in.action == Action::swap_out;
+      const bool maps = in.action == Action::swap_in || in.action == Action::acquire;
+      std::int64_t bytes = maps ? problem.storage(in.id).footprint_bytes : 0;
+      if (in.action == Action::run) {
+        bytes = problem.op(in.id).scratch_bytes[static_cast<std::size_t>(in.variant)];
+      }
+      if (bytes > 0) host += 1e-3 + 1e-9 * static_cast<double>(bytes);
+      if (!transfers) continue;
+      host += 1e-2;
+      slowed += 1e-8 * static_cast<double>(problem.storage(in.id).size_bytes);
+    }
+    const Simulation simulation = simulate(problem, plan, profile);
+    EXPECT_NEAR(simulation.host_seconds, host, 1e-9);
+    EXPECT_NEAR(simulation.slowed_seconds, slowed, 1e-9);
+    EXPECT_NEAR(simulation.step_seconds, before + host + slowed, 1e-6);
+  });
+}
+
 TEST(Simulator, TimelineIsConsistent) {
   for_each_plan([&](const Problem& problem, const Plan& plan, std::uint64_t seed) {
     const Simulation simulation = simulate(problem, plan, random_profile(problem, seed, 1e8), true);

@@ -1,0 +1,21 @@
+#include "run/profiler.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+
+namespace penstock::run {
+namespace {
+
+TEST(Profiler, MappingCostsSomethingAndNotMuch) {
+  for (const std::int64_t bytes : {std::int64_t{0}, 3 * kMiB, 64 * kMiB}) {
+    plan::HostProfile host;
+    Profiler::mapping(bytes, host);
+    EXPECT_GT(host.mapping_seconds + host.mapping_seconds_per_byte, 0);
+    EXPECT_LT(host.mapping_seconds, 1e-2);
+    EXPECT_LT(host.mapping_seconds_per_byte, 1e-8);
+  }
+}
+
+}  // namespace
+}  // namespace penstock::run
