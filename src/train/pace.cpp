@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/bytes.h"
 #include "plan/budget_error.h"
@@ -67,20 +68,28 @@ std::optional<std::string> Pace::after_step(const run::StepStats& stats, const r
   before_ = engine_.tier_stats();
   looked_from_ = steps_;
   step_ = host_ = {};
+  fastest_ = {};
   if (replans_ == replans) return std::nullopt;
   return line;
 }
 
 void Pace::look(const run::StepStats& stats, const run::Trace& events) {
-  step_.add(stats.step_seconds);
-  host_.add(std::max(
-      0.0, stats.step_seconds - stats.compute_seconds - stats.stall_seconds - stats.network_seconds));
+  Seen step;
+  step.seconds = stats.step_seconds;
+  step.host_seconds =
+      std::max(0.0, stats.step_seconds - stats.compute_seconds - stats.stall_seconds - stats.network_seconds);
+  step.op_seconds.resize(ops_.size());
   for (const run::TraceEvent& event : events.events) {
     // What an op waits for other ranks is the network's time.
     if (event.action != plan::Action::run || ir::is_exchange_wait(program_.training->graph.op(event.id).kind))
       continue;
-    ops_[static_cast<std::size_t>(event.id)].add(event.end_seconds - event.start_seconds);
+    const double seconds = event.end_seconds - event.start_seconds;
+    ops_[static_cast<std::size_t>(event.id)].add(seconds);
+    if (!event.repeated) step.op_seconds[static_cast<std::size_t>(event.id)] = seconds;
   }
+  step_.add(step.seconds);
+  host_.add(step.host_seconds);
+  if (fastest_.op_seconds.empty() || step.seconds < fastest_.seconds) fastest_ = std::move(step);
 }
 
 bool Pace::is_off() const {
@@ -88,50 +97,51 @@ bool Pace::is_off() const {
   return std::abs(step_.mean() / engine_.memory_plan().predicted_step_seconds - 1) > kClose;
 }
 
-std::optional<plan::Profile> Pace::seen_profile() const {
-  if (!engine_.memory_plan().profile || steps_ < 3) return std::nullopt;
-  return measured_profile();
+std::optional<plan::Profile> Pace::seen_profile(const plan::Profile& before) const {
+  if (fastest_.op_seconds.empty()) return std::nullopt;
+  return with_seen(before, fastest_);
 }
 
-/// What was seen of ops has in it what transfers beside them cost, which the simulation counts by itself.
-double Pace::undisturbed_share() const {
+Pace::Seen Pace::recent() const {
+  Seen seen;
+  seen.seconds = step_.mean();
+  seen.host_seconds = host_.mean();
+  for (const Recent& op : ops_) seen.op_seconds.push_back(op.mean());
+  return seen;
+}
+
+plan::Profile Pace::with_seen(const plan::Profile& before, const Seen& seen) const {
   const MemoryPlan& plan = engine_.memory_plan();
   const plan::Summary& summary = plan.training->summary;
-  const double slowed = plan.profile->host.transfer_seconds_per_byte *
-                        static_cast<double>(summary.swapped_in_bytes + summary.swapped_out_bytes);
-  double compute = 0;
-  for (const Recent& op : ops_) compute += op.mean();
-  return compute > 0 ? std::max(0.5, 1 - slowed / compute) : 1;
-}
-
-plan::Profile Pace::measured_profile() const {
-  const MemoryPlan& plan = engine_.memory_plan();
-  plan::Profile profile = *plan.profile;
-  const double undisturbed = undisturbed_share();
+  plan::Profile profile = before;
   std::vector<std::int32_t> variant(ops_.size(), 0);
   for (const plan::Instruction& in : plan.training->instructions) {
     if (in.action == plan::Action::run) variant[static_cast<std::size_t>(in.id)] = in.variant;
   }
+  // What was seen of ops has in it what transfers beside them cost, which the simulation counts by itself.
+  const double compute = std::accumulate(seen.op_seconds.begin(), seen.op_seconds.end(), 1e-9);
+  const double slowed = before.host.transfer_seconds_per_byte *
+                        static_cast<double>(summary.swapped_in_bytes + summary.swapped_out_bytes);
+  const double undisturbed = std::max(0.5, 1 - slowed / compute);
   for (std::size_t op = 0; op < ops_.size(); ++op) {
     // Those would count the time that they wait for other ranks, which the network's lane has already.
     if (ir::has_side_effects(program_.training->graph.ops[op].kind)) continue;
-    if (ops_[op].count == 0) continue;
-    profile.op_seconds[op][static_cast<std::size_t>(variant[op])] = undisturbed * ops_[op].mean();
+    if (seen.op_seconds[op] == 0) continue;
+    profile.op_seconds[op][static_cast<std::size_t>(variant[op])] = undisturbed * seen.op_seconds[op];
   }
   const std::int64_t steps = steps_ - looked_from_;
   if (steps == 0) return profile;
   const TierStats now = engine_.tier_stats();
   const plan::Problem problem = problem_again(program_, plan);
-  const plan::Simulation planned = plan::simulate(problem, *plan.training, *plan.profile);
-  if (planned.host_seconds > 0 && host_.count > 0) {
-    const double ratio = host_.mean() / planned.host_seconds;
+  const plan::Simulation planned = plan::simulate(problem, *plan.training, before);
+  if (planned.host_seconds > 0) {
+    const double ratio = seen.host_seconds / planned.host_seconds;
     if (problem.remaps) {
       profile.host.mapping_seconds *= ratio;
       profile.host.mapping_seconds_per_byte *= ratio;
     }
     profile.host.transfer_seconds *= ratio;
   }
-  const plan::Summary& summary = plan.training->summary;
   const double reads =
       speed_ratio(now.read_bytes - before_.read_bytes, now.read_seconds - before_.read_seconds,
                   summary.swapped_in_bytes, planned.read_seconds);
@@ -147,7 +157,7 @@ plan::Profile Pace::measured_profile() const {
 
 std::string Pace::plan_again() {
   const MemoryPlan& now = engine_.memory_plan();
-  const plan::Profile seen = measured_profile();
+  const plan::Profile seen = with_seen(*now.profile, recent());
   const plan::Problem problem = problem_again(program_, now);
   const double as_planned = now.predicted_step_seconds;
   const double kept_seconds = plan::simulate(problem, *now.training, seen).step_seconds;

@@ -24,8 +24,9 @@ class Pace {
   /// again.
   std::optional<std::string> after_step(const run::StepStats& stats, const run::Trace& events);
 
-  /// The profile with the times that were seen, for the next run; none before a few steps were.
-  std::optional<plan::Profile> seen_profile() const;
+  /// The profile with the times of the fastest step (what others took from the machine is not for the next
+  /// run to know); none before a second step.
+  std::optional<plan::Profile> seen_profile(const plan::Profile& before) const;
   std::int64_t replans() const { return replans_; }
 
  private:
@@ -40,16 +41,23 @@ class Pace {
     double mean() const;
   };
 
+  /// What a step took.
+  struct Seen {
+    double seconds = 0, host_seconds = 0;
+    std::vector<double> op_seconds;  ///< 0: not seen
+  };
+
   void look(const run::StepStats& stats, const run::Trace& events);
   bool is_off() const;
-  plan::Profile measured_profile() const;
-  double undisturbed_share() const;
+  Seen recent() const;
+  plan::Profile with_seen(const plan::Profile& before, const Seen& seen) const;
   std::string plan_again();
 
   const Program& program_;
   Engine& engine_;
   std::vector<Recent> ops_;
   Recent step_, host_;
+  Seen fastest_;  ///< since the last plan
   std::int64_t steps_ = 0;
   std::int64_t next_look_ = 0;  ///< no earlier than after this step
   std::int64_t patience_ = 0;   ///< steps between two looks; longer each time that nothing came of it

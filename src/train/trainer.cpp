@@ -564,7 +564,7 @@ class Run {
     phase("train", seconds_since(started),
           fmt::format("{} steps, {} images", result_.step_seconds.size(),
                       static_cast<std::int64_t>(result_.step_seconds.size()) * whole_batch()));
-    if (const auto seen = pace.seen_profile(); seen && profiles_) profiles_->put(*seen);
+    keep_seen(pace);
     result_.stall_seconds = upper_median(stalls);
     result_.recompute_seconds = upper_median(recomputes);
     result_.compute_seconds = upper_median(computes);
@@ -573,6 +573,16 @@ class Run {
     result_.skipped_images = loader.skipped_count();
     const std::vector<std::string> skipped = loader.skipped();
     for (std::size_t i = 0; i < std::min<std::size_t>(5, skipped.size()); ++i) note("skipped: " + skipped[i]);
+  }
+
+  /// For the next run. All in memory, nothing was measured; but what is known from earlier can be bettered.
+  void keep_seen(const Pace& pace) {
+    if (!profiles_) return;
+    std::optional<plan::Profile> before = engine_->memory_plan().profile;
+    plan::Profile found;
+    if (!before && profiles_->find(found)) before = std::move(found);
+    if (!before) return;
+    if (const auto seen = pace.seen_profile(*before)) profiles_->put(*seen);
   }
 
   void save_checkpoint(std::int64_t steps_done, const DataPosition& position) {
