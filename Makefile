@@ -25,9 +25,11 @@ demo: build ## train a residual network on Fashion-MNIST
 	@examples/demo.sh $(BUILD)/penstock
 
 test: build ## run all tests
+	@cmake --build $(BUILD) -j $(JOBS) --target test-programs
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
 
 bench: build ## measure speed and memory
+	@cmake --build $(BUILD) -j $(JOBS) --target bench-programs
 	@bench/run.sh $(BUILD)
 
 bench-peers: build ## compare with PyTorch, in a virtual environment of its own
@@ -45,7 +47,7 @@ lint: setup ## check format, clang-tidy
 asan: setup ## tests under AddressSanitizer and UBSan
 	@mkdir -p build/asan
 	@$(call CONFIGURE,build/asan,-DCMAKE_BUILD_TYPE=Sanitize -DPENSTOCK_BENCH=OFF -DPENSTOCK_SANITIZE=address+undefined)
-	@cmake --build build/asan -j $(JOBS)
+	@cmake --build build/asan -j $(JOBS) --target penstock test-programs
 	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE slow
 
 tsan: setup ## tests of the threaded parts under ThreadSanitizer

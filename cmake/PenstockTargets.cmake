@@ -28,12 +28,14 @@ function(penstock_tests name)
   if(NOT sources)
     return()
   endif()
-  add_executable(${name}_tests ${sources})
+  add_executable(${name}_tests EXCLUDE_FROM_ALL ${sources})
+  set_property(GLOBAL APPEND PROPERTY PENSTOCK_TEST_PROGRAMS ${name}_tests)
   target_link_libraries(${name}_tests PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name}_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name}_tests PRIVATE
     PENSTOCK_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PENSTOCK_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_compile_options(${name}_tests PRIVATE $<$<CONFIG:Release>:-O1>)
+  # What takes time in them is in the libraries.
+  target_compile_options(${name}_tests PRIVATE $<$<CONFIG:Release>:-O0>)
   # Tests that sanitizers would only slow down, or whose memory they would change, run apart.
   if(ARG_SLOW)
     add_test(NAME ${name} COMMAND ${name}_tests --gtest_filter=-${ARG_SLOW})
