@@ -18,8 +18,8 @@ class PlanCommand : public ::testing::Test {
   ~PlanCommand() override { ::unsetenv("XDG_CACHE_HOME"); }
 
   static std::vector<std::string> arguments(const char* command, const std::vector<std::string>& more) {
-    std::vector<std::string> all{command,   "resnet20", "--image-size", "24",
-                                 "--batch", "48",       "--threads",    "1"};
+    std::vector<std::string> all{command,     "resnet20", "--image-size", "24",     "--batch", "48",
+                                 "--threads", "1",        "--pool",       "virtual"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
