@@ -3,7 +3,6 @@
 usage: bandwidths.py PENSTOCK [--model resnet50] [--batch 32] [--memory 1GiB] [--bandwidths 50,100,200,400,800,0]
                      [--policies auto,pooch,superneurons,window,lms] [--steps 3] [--rounds 1]
 """
-import argparse
 import statistics
 import subprocess
 
@@ -11,15 +10,9 @@ import common
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("penstock")
-    parser.add_argument("--model", default="resnet50")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--memory", default="1GiB")
+    parser = common.parser_of(__doc__, steps=3, rounds=1)
     parser.add_argument("--bandwidths", default="50,100,200,400,800,0", help="MB/s each way; 0: as fast as it goes")
     parser.add_argument("--policies", default="auto,pooch,superneurons,window,lms")
-    parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
     policies = options.policies.split(",")
     bandwidths = options.bandwidths.split(",")

@@ -2,21 +2,14 @@
 
 usage: budget.py PENSTOCK [--model resnet50] [--batch 32] [--memory 1GiB] [--policies window,lms] [--rounds 3] [--steps 4]
 """
-import argparse
 import statistics
 
 import common
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("penstock")
-    parser.add_argument("--model", default="resnet50")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--memory", default="1GiB")
+    parser = common.parser_of(__doc__, steps=4, rounds=3)
     parser.add_argument("--policies", default="window")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=4)
     options = parser.parse_args()
     arguments = [options.model, "--batch", options.batch, "--steps", options.steps, "--lr", "0.01"]
     policies = options.policies.split(",")

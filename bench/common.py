@@ -1,10 +1,23 @@
 """What the benchmark scripts share: running the program and telling ratios with their spread."""
+import argparse
 import json
 import pathlib
 import re
 import statistics
 import subprocess
 import tempfile
+
+
+def parser_of(description, steps, rounds):
+    """For scripts that train one network within one budget, interleaved, a few times."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("penstock")
+    parser.add_argument("--model", default="resnet50")
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--memory", default="1GiB")
+    parser.add_argument("--steps", type=int, default=steps)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    return parser
 
 
 def train(penstock, *arguments):

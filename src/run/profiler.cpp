@@ -27,10 +27,6 @@ constexpr int kTierExtents = 4;
 constexpr double kLongSeconds = 0.1;
 constexpr std::int64_t kLargestExtent = 4 * kMiB;
 
-std::int64_t rounded(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 /// Storages of an op's tensors with their sizes, each once.
 std::map<ir::StorageId, std::int64_t> storages_of(const ir::Graph& graph, const ir::Op& op) {
   std::map<ir::StorageId, std::int64_t> sizes;
@@ -45,8 +41,9 @@ std::map<ir::StorageId, std::int64_t> storages_of(const ir::Graph& graph, const 
 
 /// Bytes of an op's tensors and scratch, as they are placed.
 std::int64_t placed_bytes(const lower::Executable& step, ir::OpId op, std::int64_t scratch_bytes) {
-  std::int64_t bytes = rounded(scratch_bytes);
-  for (const auto& [storage, size] : storages_of(step.graph, step.graph.op(op))) bytes += rounded(size);
+  std::int64_t bytes = round_up(scratch_bytes, kAlignment);
+  for (const auto& [storage, size] : storages_of(step.graph, step.graph.op(op)))
+    bytes += round_up(size, kAlignment);
   return bytes;
 }
 
@@ -97,7 +94,7 @@ class PlacedOp {
 
  private:
   std::byte* place(std::int64_t size_bytes) {
-    const auto bytes = static_cast<std::size_t>(rounded(size_bytes));
+    const auto bytes = static_cast<std::size_t>(round_up(size_bytes, kAlignment));
     require(bytes <= memory_.size(), "profiler: an op needs more memory than was said");
     std::byte* address = memory_.data();
     memory_ = memory_.subspan(bytes);

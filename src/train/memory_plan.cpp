@@ -241,6 +241,9 @@ MemoryPlan plan_with(const Program& program, const Options& options, std::int64_
   if (only_whether || !parse_pool(options.pool, "auto") || host_share(program, first) < kMuchMapping)
     return first;
   try {
+    // Whether it fits is asked first: a refusal would search for the smallest budget, which nobody reads
+    // here.
+    plan_in_pool(program, options, true, budget_bytes, overhead, {}, true);
     MemoryPlan second = plan_in_pool(program, options, true, budget_bytes, overhead, profile, false);
     const bool better = first.profile ? second.predicted_step_seconds < first.predicted_step_seconds
                                       : second.policy == first.policy && second.policy == "keep";
