@@ -66,6 +66,11 @@ void PackedPool::release(int slot) {
   asked_bytes_ -= giver.size_bytes;
 }
 
+void PackedPool::hand_over(int from, int to) {
+  (void)from, (void)to;
+  throw InternalError("a packed pool does not move memory");
+}
+
 void* PackedPool::address(int slot) const {
   const Slot& found = checked(slot);
   require(found.held, "the slot has no memory");

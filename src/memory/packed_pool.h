@@ -20,6 +20,8 @@ class PackedPool final : public Pool {
 
   void* acquire(int slot) override;
   void release(int slot) override;
+  /// InternalError: slots stay where they are.
+  void hand_over(int from, int to) override;
   void* address(int slot) const override;
   bool held(int slot) const override;
   bool fits(int slot) const override;

@@ -31,6 +31,8 @@ class Pool {
   virtual void* acquire(int slot) = 0;
   /// Takes it back. InternalError when the slot has none.
   virtual void release(int slot) = 0;
+  /// Gives slot `to`, which has none, the memory of slot `from`, which is as large, with what it holds.
+  virtual void hand_over(int from, int to) = 0;
   /// Where the slot's memory is. InternalError when it has none.
   virtual void* address(int slot) const = 0;
   virtual bool held(int slot) const = 0;

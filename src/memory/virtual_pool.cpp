@@ -123,6 +123,11 @@ bool VirtualPool::take_over(Slot& taker) {
   if (found == idle_of_size_.end()) return false;
   Slot& giver = *idle_.at(*found->second.rbegin());
   forget_idle(giver);
+  move_all(giver, taker);
+  return true;
+}
+
+void VirtualPool::move_all(Slot& giver, Slot& taker) {
   std::int64_t offset = 0;
   for (const UnitRun& run : giver.runs) {
     const std::int64_t run_bytes = run.count * rule_.grain_bytes();
@@ -132,7 +137,19 @@ bool VirtualPool::take_over(Slot& taker) {
   close(giver);
   taker.runs = std::move(giver.runs);
   giver.runs.clear();
-  return true;
+}
+
+void VirtualPool::hand_over(int from, int to) {
+  Slot &giver = checked(from), &taker = checked(to);
+  require(giver.held && !taker.held && giver.footprint_bytes == taker.footprint_bytes &&
+              giver.footprint_bytes > 0,
+          "the slot's memory cannot be handed over");
+  if (taker.idle_since > 0) park(taker);
+  move_all(giver, taker);
+  giver.held = false;
+  taker.held = true;
+  asked_bytes_ += taker.size_bytes - giver.size_bytes;
+  peak_lost_bytes_ = std::max(peak_lost_bytes_, mapped_bytes_ - asked_bytes_);
 }
 
 void VirtualPool::take_parked(Slot& taker) {

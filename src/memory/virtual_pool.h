@@ -53,6 +53,7 @@ class VirtualPool final : public Pool {
 
   void* acquire(int slot) override;
   void release(int slot) override;
+  void hand_over(int from, int to) override;
   void* address(int slot) const override;
   bool held(int slot) const override;
   bool fits(int slot) const override;
@@ -79,6 +80,7 @@ class VirtualPool final : public Pool {
   const Slot& checked(int slot) const;
   void lay_out_slots();
   bool take_over(Slot& taker);
+  void move_all(Slot& giver, Slot& taker);
   void take_parked(Slot& taker);
   void park(Slot& giver);
   void close(const Slot& slot);

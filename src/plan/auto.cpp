@@ -22,10 +22,13 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kFloorPrice = 0.02;
 /// The search's work: so many ops planned in all, but no fewer plans than this. A plan takes time in
 /// proportion to its ops, so the whole does as well.
-constexpr int kPlannedOps = 180000;
+constexpr int kPlannedOps = 260000;
 constexpr int kFewestPlans = 48;
 /// So many plans at most before what was found is polished.
 constexpr int kSearchPlans = 400;
+/// Values of at least these parts of the memory pass, in one trial or another.
+constexpr std::int64_t kPassingParts[] = {6, 10, 20};
+constexpr int kHeatRounds = 8;
 
 /// A gap from forward to backward whose value can be made anew.
 struct Droppable {
@@ -42,7 +45,11 @@ struct Droppable {
 struct Trial {
   SwapSet dropped;
   TransferPrices prices;
+  /// By storage: values that are not held when they are made on the way to another, but made once more for
+  /// their own next use. Empty: none.
+  std::vector<std::uint8_t> passing = {};
   double seconds = kNever;
+  std::vector<double> lost_seconds = {};  ///< by storage that passes: making it more than once
 };
 
 class Search {
@@ -62,12 +69,15 @@ class Search {
     try_policy([&] { return plan_pooch(problem_, profile_); });
     if (!problem_.boundary) {
       Trial trial{SwapSet(problem_), floor_prices()};
-      const int most = recompute_ ? contest_.plans_left() / 6 : contest_.plans_left();
+      const int most = recompute_ ? contest_.plans_left() / 12 : contest_.plans_left();
       bid(trial, most);
       if (recompute_) {
         find_droppable();
-        const Trial joint = bid_jointly(contest_.plans_left() / 5);
-        const Trial segmented = drop_between_checkpoints(trial);
+        Trial joint = race(contest_.plans_left() * 2 / 5);
+        hold_passing(joint, contest_.plans_left() / 4);
+        trial.passing = joint.passing;
+        Trial segmented = drop_between_checkpoints(trial, contest_.plans_left() / 2);
+        hold_passing(segmented, contest_.plans_left() / 4);
         climb(joint.seconds < segmented.seconds ? joint : segmented);
       }
       contest_.allow(std::max(0, contest_.plans_left()) +
@@ -103,7 +113,9 @@ class Search {
   /// Plans the trial and fills in its time; its prices become those that follow from where that plan stalls.
   void run(Trial& trial) {
     trial.seconds = kNever;
-    const Problem longer = with_reruns(problem_, recomputer_.reruns(trial.dropped));
+    const std::vector<Rerun> reruns =
+        recomputer_.reruns(trial.dropped, trial.passing.empty() ? nullptr : &trial.passing);
+    const Problem longer = with_reruns(problem_, reruns, true);
     const SwapSet swaps = choose_evictions(longer, profile_, trial.prices, nullptr).swapped;
     const std::optional<Simulation> simulation = contest_.consider(longer, swaps, WriteStart::at_gap);
     if (!simulation) return;
@@ -112,6 +124,19 @@ class Search {
       made_ = Made{longer, swaps, WriteStart::at_gap, trial.seconds};
     }
     update_prices(*simulation, trial.prices);
+    trial.lost_seconds = lost_seconds(reruns);
+  }
+
+  std::vector<double> lost_seconds(const std::vector<Rerun>& reruns) const {
+    std::vector<double> lost(problem_.storages.size(), 0);
+    std::vector<std::uint8_t> seen(problem_.ops.size(), 0);
+    for (const Rerun& rerun : reruns) {
+      if (seen[static_cast<std::size_t>(rerun.op)]++ == 0) continue;
+      for (const ir::TensorId output : problem_.graph->op(rerun.op).outputs) {
+        lost[static_cast<std::size_t>(problem_.graph->tensor(output).storage)] += profile_.seconds(rerun.op);
+      }
+    }
+    return lost;
   }
 
   /// Runs it again and again as prices settle; leaves the best.
@@ -150,18 +175,49 @@ class Search {
     });
   }
 
-  /// Lets swapping and recomputing compete for each gap as prices settle.
-  Trial bid_jointly(int rounds) {
+  /// Sets of values that may pass: none, and those that take a large part of the memory.
+  std::vector<std::vector<std::uint8_t>> passing_sets() const {
+    std::vector<std::vector<std::uint8_t>> sets(1);
+    for (const std::int64_t part : kPassingParts) {
+      std::vector<std::uint8_t> passing(problem_.storages.size(), 0);
+      bool any = false;
+      for (const Droppable& gap : droppable_) {
+        if (problem_.storage(gap.storage).footprint_bytes < problem_.budget_bytes / part) continue;
+        passing[static_cast<std::size_t>(gap.storage)] = 1;
+        any = true;
+      }
+      if (any && passing != sets.back()) sets.push_back(std::move(passing));
+    }
+    return sets;
+  }
+
+  /// Lets swapping and recomputing compete for each gap as prices settle, and ways to pass with each other:
+  /// the slower half is given up time and again.
+  Trial race(int rounds) {
     GapMap<double> recompute_seconds(problem_, kNever);
     for (const Droppable& gap : droppable_) recompute_seconds.set(gap.storage, gap.access, gap.seconds);
-    Trial best{SwapSet(problem_), floor_prices()};
-    Trial last = best;
-    for (int round = 0; round < rounds && !is_done(); ++round) {
-      last.dropped = choose_evictions(problem_, profile_, last.prices, &recompute_seconds).dropped;
-      run(last);
-      if (last.seconds < best.seconds) best = last;
+    struct Runner {
+      Trial last, best;
+    };
+    std::vector<Runner> runners;
+    for (const auto& passing : passing_sets()) {
+      const Trial trial{SwapSet(problem_), floor_prices(), passing};
+      runners.push_back({trial, trial});
     }
-    return best;
+    const auto is_faster = [](const Runner& a, const Runner& b) { return a.best.seconds < b.best.seconds; };
+    for (int heat = 2 * kHeatRounds; rounds > 0 && !is_done(); heat = kHeatRounds) {
+      for (Runner& runner : runners) {
+        for (int round = 0; round < heat && !is_done(); ++round, --rounds) {
+          Trial& last = runner.last;
+          last.dropped = choose_evictions(problem_, profile_, last.prices, &recompute_seconds).dropped;
+          run(last);
+          if (last.seconds < runner.best.seconds) runner.best = last;
+        }
+      }
+      std::stable_sort(runners.begin(), runners.end(), is_faster);
+      runners.erase(runners.begin() + static_cast<std::ptrdiff_t>((runners.size() + 1) / 2), runners.end());
+    }
+    return std::move(runners.front().best);
   }
 
   /// The droppable gaps that are no checkpoints, as indices.
@@ -176,14 +232,13 @@ class Search {
 
   /// Drops what can be computed again between checkpoints: more or fewer checkpoints, more or less of what
   /// lies between.
-  Trial drop_between_checkpoints(const Trial& start) {
+  Trial drop_between_checkpoints(const Trial& start, int reserve) {
     Trial best = start;
     std::vector<std::size_t> best_gaps;
     std::size_t best_count = 0;
-    const int reserve = contest_.plans_left() / 2;
     const auto attempt = [&](const std::vector<std::size_t>& gaps, std::size_t count) {
       if (is_done() || count == 0 || count > gaps.size()) return;
-      Trial trial{SwapSet(problem_), floor_prices()};
+      Trial trial{SwapSet(problem_), floor_prices(), start.passing};
       for (std::size_t i = 0; i < count; ++i) {
         trial.dropped.set(droppable_[gaps[i]].storage, droppable_[gaps[i]].access, 1);
       }
@@ -230,42 +285,60 @@ class Search {
     }
   }
 
-  /// Changes the mind about gaps where the other choice looks cheaper at the trial's prices: many at once,
-  /// fewer if that fails.
-  void climb(Trial trial) {
-    std::vector<std::uint8_t> refused(droppable_.size(), 0);
+  /// Makes those of `count` changes that gain most by `gain`, many at once, fewer if that fails, as long as
+  /// there are any that promise a gain and more than `reserve` plans are left.
+  template <typename Gain, typename Change>
+  void improve(Trial& trial, std::size_t count, int reserve, const Gain& gain, const Change& change) {
+    std::vector<std::uint8_t> refused(count, 0);
     std::size_t batch = 16;
-    while (!is_done()) {
+    while (!is_done() && contest_.plans_left() > reserve) {
       std::vector<std::pair<double, std::size_t>> gains;
-      for (const std::size_t i : candidates_) {
-        if (refused[i] != 0) continue;
-        const Droppable& gap = droppable_[i];
-        const double swap_seconds =
-            gap.write_seconds * trial.prices.write[static_cast<std::size_t>(gap.from)] +
-            gap.read_seconds * trial.prices.read[static_cast<std::size_t>(gap.to)];
-        const bool dropped = trial.dropped.contains(gap.storage, gap.access);
-        const double gain = dropped ? gap.seconds - swap_seconds : swap_seconds - gap.seconds;
-        if (gain > 0) gains.emplace_back(-gain / gap.read_seconds, i);
+      for (std::size_t i = 0; i < count; ++i) {
+        const double gained = refused[i] != 0 ? 0 : gain(trial, i);
+        if (gained > 0) gains.emplace_back(-gained, i);
       }
-      if (gains.empty()) return bid(trial, contest_.plans_left());
+      if (gains.empty()) return;
       std::sort(gains.begin(), gains.end());
       Trial changed = trial;
-      const std::size_t count = std::min(batch, gains.size());
-      for (std::size_t i = 0; i < count; ++i) {
-        const Droppable& gap = droppable_[gains[i].second];
-        changed.dropped.set(gap.storage, gap.access, trial.dropped.contains(gap.storage, gap.access) ? 0 : 1);
-      }
+      const std::size_t changes = std::min(batch, gains.size());
+      for (std::size_t i = 0; i < changes; ++i) change(changed, gains[i].second);
       run(changed);
       if (changed.seconds < trial.seconds) {
         trial = changed;
         batch = std::min<std::size_t>(64, 2 * batch);
-      } else if (count > 1) {
-        batch = count / 2;
+      } else if (changes > 1) {
+        batch = changes / 2;
       } else {
         refused[gains.front().second] = 1;
         batch = 4;
       }
     }
+  }
+
+  /// Holds values after all that would be made time and again because they pass.
+  void hold_passing(Trial& trial, int most_plans) {
+    if (trial.passing.empty()) return;
+    const auto gain = [&](const Trial& of, std::size_t s) {
+      return of.passing[s] != 0 ? of.lost_seconds[s] : 0;
+    };
+    improve(trial, trial.passing.size(), contest_.plans_left() - most_plans, gain,
+            [](Trial& changed, std::size_t s) { changed.passing[s] = 0; });
+  }
+
+  /// Changes the mind about gaps where the other choice looks cheaper at the trial's prices.
+  void climb(Trial trial) {
+    const auto gain = [&](const Trial& of, std::size_t i) {
+      const Droppable& gap = droppable_[candidates_[i]];
+      const double swap_seconds = gap.write_seconds * of.prices.write[static_cast<std::size_t>(gap.from)] +
+                                  gap.read_seconds * of.prices.read[static_cast<std::size_t>(gap.to)];
+      const bool dropped = of.dropped.contains(gap.storage, gap.access);
+      return (dropped ? gap.seconds - swap_seconds : swap_seconds - gap.seconds) / gap.read_seconds;
+    };
+    improve(trial, candidates_.size(), 0, gain, [&](Trial& changed, std::size_t i) {
+      const Droppable& gap = droppable_[candidates_[i]];
+      changed.dropped.set(gap.storage, gap.access, changed.dropped.contains(gap.storage, gap.access) ? 0 : 1);
+    });
+    bid(trial, contest_.plans_left());
   }
 
   const Problem& problem_;

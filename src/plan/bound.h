@@ -30,17 +30,18 @@ struct Bound {
 /// Memory, for any op p: let the step be cut in three: before p runs first, while it does, after. Whatever
 /// the order, the ops that p depends on run before (their time: C1), those that depend on it after (C2), the
 /// rest on either side. A value is live at p if an op before p makes it, or the step begins with it, and an
-/// op after p reads it, or the step ends with it. While p runs, its inputs, outputs and scratch have memory;
-/// of the live values only as much as then is left. A value that has no memory while p runs is either on the
-/// tier alone, so it was written between its making and p (unless no step changes it) and is read between p
-/// and its next use; or it is nowhere, and the op that makes it runs again after p, which gives back all that
-/// op's values. Values made in this step were made before p, so they are written in the first part and read
-/// or made anew in the last; state that stays on the tier over the boundary may use the other part of the
-/// step before or after. So the live bytes that do not fit pay at least at the lowest price per byte, each
-/// price a weighted sum of the seconds it adds to compute and to the tier in the two parts, and each part
-/// lasts at least any weighted mean of its compute and of its tier's time: a bound for each choice of
-/// weights. (It is the dual of a linear program; the search tries some weights.) At most one live value has
-/// each storage, because the graph never reads a tensor after another of its storage is written.
+/// op after p reads it, or the step ends with it. While p runs, its inputs, outputs and scratch have memory,
+/// but for inputs that p may write over, which count as live values; of these only as much as then is left. A
+/// value that has no memory while p runs is either on the tier alone, so it was written between its making
+/// and p (unless no step changes it) and is read between p and its next use; or it is nowhere, and the op
+/// that makes it runs again after p, which gives back all that op's values. Values made in this step were
+/// made before p, so they are written in the first part and read or made anew in the last; state that stays
+/// on the tier over the boundary may use the other part of the step before or after. So the live bytes that
+/// do not fit pay at least at the lowest price per byte, each price a weighted sum of the seconds it adds to
+/// compute and to the tier in the two parts, and each part lasts at least any weighted mean of its compute
+/// and of its tier's time: a bound for each choice of weights. (It is the dual of a linear program; the
+/// search tries some weights.) At most one live value has each storage, because the graph never reads a
+/// tensor after another of its storage is written.
 ///
 /// A tier's time for R bytes read and W written is at least r R + w W for each (r, w) under which none of
 /// what it can do in a second (read alone, write alone, both together) takes longer than that second.

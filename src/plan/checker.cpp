@@ -116,6 +116,7 @@ class Checker {
 
   void step(const Instruction& in) {
     if (in.action == Action::run) return run(in);
+    if (in.action == Action::adopt) return adopt(in);
     if (in.id < 0 || static_cast<std::size_t>(in.id) >= held_.size())
       throw Violation{"there is no such storage"};
     const StorageInfo& storage = problem_.storage(in.id);
@@ -137,7 +138,7 @@ class Checker {
       case Action::swap_out:
         if (!storage.swappable) throw Violation{"it cannot be on the tier"};
         if (held.pending != Transfer::none) throw Violation{"a transfer of it is under way"};
-        if (held.in_memory == ir::kNone) throw Violation{"it holds no value"};
+        if (!holds_own_value(in.id)) throw Violation{"it holds no value"};
         if (held.in_memory == held.on_tier) throw Violation{"the tier has this value already"};
         held.pending = Transfer::write;
         held.on_tier = ir::kNone;
@@ -157,8 +158,48 @@ class Checker {
         used_bytes_ -= storage.footprint_bytes;
         break;
       case Action::run:
+      case Action::adopt:
         break;
     }
+  }
+
+  /// Memory and value go from one storage to another of the same footprint.
+  void adopt(const Instruction& in) {
+    for (const std::int32_t id : {in.id, in.from}) {
+      if (id < 0 || static_cast<std::size_t>(id) >= held_.size()) throw Violation{"there is no such storage"};
+      if (problem_.storage(id).carried) throw Violation{"'" + problem_.storage_name(id) + "' is state"};
+    }
+    Held& to = held_[static_cast<std::size_t>(in.id)];
+    Held& from = held_[static_cast<std::size_t>(in.from)];
+    if (!problem_.remaps) throw Violation{"this pool does not move memory"};
+    if (problem_.storage(in.id).footprint_bytes != problem_.storage(in.from).footprint_bytes ||
+        problem_.storage(in.id).footprint_bytes == 0) {
+      throw Violation{"'" + problem_.storage_name(in.from) + "' has another size"};
+    }
+    if (to.mapped) throw Violation{"it has memory already"};
+    if (!holds_own_value(in.from)) throw Violation{"'" + problem_.storage_name(in.from) + "' holds no value"};
+    if (from.pending != Transfer::none) {
+      throw Violation{"a transfer of '" + problem_.storage_name(in.from) + "' is under way"};
+    }
+    to.mapped = true;
+    to.in_memory = from.in_memory;
+    from.mapped = false;
+    from.in_memory = ir::kNone;
+    adopters_.push_back(in.id);
+  }
+
+  /// Not what it took over from another storage.
+  bool holds_own_value(ir::StorageId s) const {
+    const ir::TensorId value = held_[static_cast<std::size_t>(s)].in_memory;
+    return value == kForeignValue || (value != ir::kNone && problem_.graph->tensor(value).storage == s);
+  }
+
+  /// Whether the storage of an output that this op may write over the input holds it.
+  bool is_adopted(const OpInfo& info, ir::TensorId input) const {
+    const ir::StorageId from = problem_.graph->tensor(input).storage;
+    return std::any_of(info.overwrites.begin(), info.overwrites.end(), [&](const Overwrite& pair) {
+      return pair.from == from && held_[static_cast<std::size_t>(pair.to)].in_memory == input;
+    });
   }
 
   void run(const Instruction& in) {
@@ -177,7 +218,7 @@ class Checker {
       const Held& held = held_[static_cast<std::size_t>(problem_.graph->tensor(input).storage)];
       if (held.pending == Transfer::read)
         throw Violation{"input " + value_name(input) + " is still being read"};
-      if (held.in_memory != input) {
+      if (held.in_memory != input && !is_adopted(info, input)) {
         throw Violation{"input " + value_name(input) + " is not in memory; its storage holds " +
                         value_name(held.in_memory)};
       }
@@ -188,6 +229,11 @@ class Checker {
       if (held.pending != Transfer::none) throw Violation{"output " + value_name(output) + " is being moved"};
       held.in_memory = output;
     }
+    // What was taken over is for this op alone.
+    for (const ir::StorageId s : adopters_) {
+      if (!holds_own_value(s)) held_[static_cast<std::size_t>(s)].in_memory = ir::kNone;
+    }
+    adopters_.clear();
     const std::int64_t scratch_bytes = info.scratch_bytes[static_cast<std::size_t>(in.variant)];
     take(scratch_bytes);
     used_bytes_ -= scratch_bytes;
@@ -237,6 +283,7 @@ class Checker {
   const Plan& plan_;
   std::vector<Held> held_;
   std::vector<int> runs_;
+  std::vector<ir::StorageId> adopters_;  ///< since the last op ran
   std::size_t at_ = 0;
   std::int64_t used_bytes_ = 0;
   Summary summary_;

@@ -11,8 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kTransferNames[] = {"none", "read", "write"};
-constexpr Action kActions[] = {Action::acquire, Action::run,  Action::swap_out,
-                               Action::swap_in, Action::wait, Action::release};
+constexpr Action kActions[] = {Action::acquire, Action::run,     Action::swap_out, Action::swap_in,
+                               Action::wait,    Action::release, Action::adopt};
 
 Action parse_action(const std::string& name) {
   for (const Action action : kActions) {
@@ -67,6 +67,9 @@ std::string plan_to_json(const Problem& problem, const Plan& plan) {
   for (const Instruction& in : plan.instructions) {
     if (in.action == Action::run) {
       instructions.push_back(Json::array({"run", in.id, problem.graph->op(in.id).name, in.variant}));
+    } else if (in.action == Action::adopt) {
+      instructions.push_back(
+          Json::array({"adopt", in.id, problem.storage_name(in.id), in.from, problem.storage_name(in.from)}));
     } else {
       instructions.push_back(Json::array({action_name(in.action), in.id, problem.storage_name(in.id)}));
     }
@@ -98,7 +101,8 @@ Plan plan_from_json(const Problem& problem, const std::string& text, const std::
     for (const Json& in : json.at("instructions")) {
       const Action action = parse_action(in.at(0).get<std::string>());
       const std::int32_t variant = action == Action::run ? in.at(3).get<std::int32_t>() : 0;
-      plan.instructions.push_back({action, in.at(1).get<std::int32_t>(), variant});
+      const std::int32_t from = action == Action::adopt ? in.at(3).get<std::int32_t>() : ir::kNone;
+      plan.instructions.push_back({action, in.at(1).get<std::int32_t>(), variant, from});
     }
     return plan;
   });

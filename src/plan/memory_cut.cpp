@@ -80,6 +80,10 @@ void MemoryCut::collect(const Dependencies& dependencies, ir::OpId op) {
   excess_bytes_ = static_cast<double>(
       *std::min_element(info.scratch_bytes.begin(), info.scratch_bytes.end()) - problem_.budget_bytes);
   for (const Use& use : info.uses) {
+    // What the op may write over needs no memory of its own while it runs: it pays like any live value.
+    const bool may_go = std::any_of(info.overwrites.begin(), info.overwrites.end(),
+                                    [&](const Overwrite& pair) { return pair.from == use.storage; });
+    if (may_go) continue;
     counted[static_cast<std::size_t>(use.storage)] = 1;
     excess_bytes_ += static_cast<double>(problem_.storage(use.storage).footprint_bytes);
   }

@@ -16,6 +16,8 @@ const char* action_name(Action action) {
       return "wait";
     case Action::release:
       return "release";
+    case Action::adopt:
+      return "adopt";
   }
   return "?";
 }

@@ -16,14 +16,17 @@ enum class Action : std::uint8_t {
   swap_in,   ///< gives S memory and starts to read it from the tier
   wait,      ///< blocks until the transfer of S is complete
   release,   ///< takes the memory of S back; no transfer of it is under way
+  adopt,  ///< gives S the memory of another storage and what it holds: the next op reads it and writes S over
+          ///< it
 };
 
 const char* action_name(Action action);
 
 struct Instruction {
   Action action = Action::run;
-  std::int32_t id = ir::kNone;  ///< the op of `run`, the storage of all others
-  std::int32_t variant = 0;     ///< of `run`: which of the op's kernels
+  std::int32_t id = ir::kNone;    ///< the op of `run`, the storage of all others
+  std::int32_t variant = 0;       ///< of `run`: which of the op's kernels
+  std::int32_t from = ir::kNone;  ///< of `adopt`: the storage that has no memory from then on
   bool operator==(const Instruction&) const = default;
 };
 

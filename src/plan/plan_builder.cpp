@@ -73,6 +73,16 @@ void PlanBuilder::release(ir::StorageId s) {
   emit(Action::release, s);
 }
 
+void PlanBuilder::adopt(const Overwrite& pair) {
+  State &from = at(pair.from), &to = at(pair.to);
+  require(from.mapped && from.pending == Transfer::none && !to.mapped,
+          "plan builder: the storage cannot be written over");
+  from.mapped = false;
+  to.mapped = true;
+  to.in_memory = ir::kNone;
+  instructions_.push_back({Action::adopt, pair.to, 0, pair.from});
+}
+
 void PlanBuilder::run(std::int32_t position, std::int32_t variant) {
   const OpInfo& info = problem_.ops[static_cast<std::size_t>(position)];
   for (const Use& use : info.uses) {

@@ -23,10 +23,20 @@ struct Use {
   bool writes = false;
 };
 
+/// An op may write storage `to` over what it reads in storage `from`: both take the same memory.
+struct Overwrite {
+  ir::StorageId from = ir::kNone;
+  ir::StorageId to = ir::kNone;
+  bool operator==(const Overwrite&) const = default;
+};
+
 struct OpInfo {
   std::vector<Use> uses;                    ///< each storage once
   std::vector<std::int64_t> scratch_bytes;  ///< footprint of the scratch, by variant; at least one
   std::int64_t need_bytes = 0;              ///< footprint of all uses and of variant 0's scratch
+  /// What its kernels allow, where the two storages are not one already.
+  std::vector<Overwrite> overwrites;
+  std::vector<Overwrite> adopts;  ///< which of them happen at this position (with_reruns())
 };
 
 /// The same, seen from the storage.

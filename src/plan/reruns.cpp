@@ -13,9 +13,31 @@ constexpr std::int64_t kHoldFraction = 4;
 /// Passes over the step until what is dropped can all be made; a few do as a rule.
 constexpr int kMaxAttempts = 12;
 
+/// Whether the use at this position is the last before the value is dead, or made anew.
+bool dies_at(const StorageInfo& storage, ir::OpId position) {
+  const auto access = std::lower_bound(storage.accesses.begin(), storage.accesses.end(), position,
+                                       [](const Access& a, ir::OpId op) { return a.op < op; });
+  return !storage.carried && !access->writes &&
+         !is_needed_after(storage, static_cast<std::size_t>(access - storage.accesses.begin()));
+}
+
+/// Fills in what each position writes over.
+void find_adopts(Problem& longer) {
+  for (std::size_t i = 0; i < longer.ops.size(); ++i) {
+    OpInfo& info = longer.ops[i];
+    for (const Overwrite& pair : info.overwrites) {
+      const bool is_taken = std::any_of(
+          info.adopts.begin(), info.adopts.end(),
+          [&](const Overwrite& adopted) { return adopted.from == pair.from || adopted.to == pair.to; });
+      if (is_taken || !dies_at(longer.storage(pair.from), static_cast<ir::OpId>(i))) continue;
+      info.adopts.push_back(pair);
+    }
+  }
+}
+
 }  // namespace
 
-Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns) {
+Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns, bool adopting) {
   std::vector<std::vector<ir::OpId>> before(problem.ops.size());
   for (const Rerun& rerun : reruns) before[static_cast<std::size_t>(rerun.before)].push_back(rerun.op);
   Problem longer = problem;
@@ -35,6 +57,7 @@ Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns) {
     for (const ir::OpId op : before[i]) append(op);
     append(static_cast<ir::OpId>(i));
   }
+  if (adopting) find_adopts(longer);
   return longer;
 }
 
@@ -85,6 +108,15 @@ bool Recomputer::make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
   return ops.size() <= kMaxChain;
 }
 
+/// The same in the order of the step, in which a wide value is rarely held for the sake of a deep one; false
+/// also if the ops would not find their inputs, or harm what is still needed.
+bool Recomputer::make_in_order(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
+                               std::vector<ir::OpId>& ops) const {
+  if (!make(value, at, hold_bytes, ops)) return false;
+  std::sort(ops.begin(), ops.end());
+  return is_sound(ops, at);
+}
+
 std::int64_t Recomputer::hold_bytes(ir::StorageId s) const {
   return problem_.storage(s).footprint_bytes / kHoldFraction;
 }
@@ -113,7 +145,7 @@ std::vector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
   const ir::OpId at = storage.accesses[access + 1].op;
   const ir::TensorId value = value_at(static_cast<std::size_t>(s), at);
   std::vector<ir::OpId> ops;
-  if (value == ir::kNone || !make(value, at, hold_bytes(s), ops) || !is_sound(ops, at)) return {};
+  if (value == ir::kNone || !make_in_order(value, at, hold_bytes(s), ops)) return {};
   return ops;
 }
 
@@ -143,7 +175,7 @@ bool Recomputer::try_reruns(SwapSet& dropped, const std::vector<std::uint8_t>* t
       const auto s = static_cast<std::size_t>(use.storage);
       if (!use.reads || missing_[s] == 0) continue;
       ops.clear();
-      if (!make(value_at(s, at), at, hold_bytes(use.storage), ops) || !is_sound(ops, at)) {
+      if (!make_in_order(value_at(s, at), at, hold_bytes(use.storage), ops)) {
         dropped.set(use.storage, next_access[s] - 1, false);
         missing_[s] = 0;
         complete = false;

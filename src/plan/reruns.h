@@ -17,9 +17,10 @@ struct Rerun {
 };
 
 /// The same problem over a longer step, in which ops run again; several before the same op in the order
-/// given. A value that an op makes anew is not needed before. Only for policies: checker and simulator see
-/// the plan with the problem as it was made.
-Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns);
+/// given. A value that an op makes anew is not needed before. With `adopting`, an op writes over what it may
+/// and nobody needs any more before it is made anew. Only for policies: checker and simulator see the plan
+/// with the problem as it was made.
+Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns, bool adopting = false);
 
 /// Decides which ops run again, and when, so that values need not be held in given gaps.
 class Recomputer {
@@ -48,6 +49,8 @@ class Recomputer {
   bool is_needed_from(std::size_t s, ir::OpId at) const;
   std::int64_t hold_bytes(ir::StorageId s) const;
   bool make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes, std::vector<ir::OpId>& ops) const;
+  bool make_in_order(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
+                     std::vector<ir::OpId>& ops) const;
   bool try_reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient, std::vector<Rerun>& found);
   bool is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const;
 

@@ -52,6 +52,8 @@ class Simulator {
         return run(in);
       case Action::acquire:
         return take_memory(in.id);
+      case Action::adopt:
+        return map(problem_.storage(in.id).footprint_bytes);
       case Action::release:
         return take(-problem_.storage(in.id).footprint_bytes);
       case Action::swap_in:

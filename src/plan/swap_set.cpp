@@ -31,6 +31,7 @@ std::vector<std::int64_t> base_memory(const Problem& problem, const SwapSet& swa
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     used_bytes += bytes[i];
     bytes[i] = used_bytes + problem.ops[i].scratch_bytes[0];
+    for (const Overwrite& pair : problem.ops[i].adopts) bytes[i] -= problem.storage(pair.to).footprint_bytes;
   }
   return bytes;
 }

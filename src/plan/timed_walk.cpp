@@ -150,13 +150,21 @@ void TimedWalk::recall(ir::StorageId s, bool may_cancel) {
 /// Makes sure that what the op at this position uses has memory.
 void TimedWalk::bring(std::int64_t position) {
   const auto& uses = problem_.ops[static_cast<std::size_t>(position)].uses;
+  const auto& adopts = problem_.ops[static_cast<std::size_t>(position)].adopts;
+  const auto adopts_memory = [&](ir::StorageId s) {
+    return std::any_of(adopts.begin(), adopts.end(), [&](const Overwrite& pair) { return pair.to == s; });
+  };
   for (const Use& use : uses) {
     if (use.reads) demands_.erase({position, use.storage});
+    if (adopts_memory(use.storage) && is_retired_[static_cast<std::size_t>(use.storage)] != 0) {
+      release_retired(static_cast<std::size_t>(std::find(retired_.begin(), retired_.end(), use.storage) -
+                                               retired_.begin()));
+    }
     if (is_retired_[static_cast<std::size_t>(use.storage)] != 0) recall(use.storage, true);
   }
   for (const Use& use : uses) {
     const ir::StorageId s = use.storage;
-    if (builder_.mapped(s)) continue;
+    if (builder_.mapped(s) || adopts_memory(s)) continue;
     require(make_room(footprint(s), true), "timed walk: memory that was kept free is taken");
     if (use.reads) {
       lanes_.start(s, false, problem_.storage(s).size_bytes, now_seconds_);
@@ -202,6 +210,13 @@ void TimedWalk::run(std::int64_t position) {
       builder_.wait(use.storage);
     }
   }
+  for (const Overwrite& pair : info.adopts) {
+    if (builder_.pending(pair.from) != Transfer::none) {
+      now_seconds_ = lanes_.wait(pair.from, now_seconds_);
+      builder_.wait(pair.from);
+    }
+    builder_.adopt(pair);
+  }
   builder_.run(static_cast<std::int32_t>(position));
   const ir::OpId op = problem_.order[static_cast<std::size_t>(position)];
   now_seconds_ = std::max(now_seconds_, network_.ready_seconds(op)) + profile_.seconds(op);
@@ -232,6 +247,7 @@ void TimedWalk::leave(const Use& use) {
   const StorageInfo& storage = problem_.storage(s);
   const std::size_t access = next_access_[static_cast<std::size_t>(s)]++;
   if (!is_needed_after(storage, access)) {
+    if (!builder_.mapped(s)) return;  // written over
     if (builder_.pending(s) == Transfer::none) {
       builder_.release(s);
     } else {

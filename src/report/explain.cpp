@@ -147,9 +147,16 @@ class Explanation {
       const std::int64_t bytes = problem_.storage(in.id).footprint_bytes;
       if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) used += bytes;
       if (in.action == plan::Action::release) used -= bytes;
+      if (in.action == plan::Action::adopt && in.from == id_) {
+        resident = false;
+        say(fmt::format("'{}' is written over it after {}", problem_.storage_name(in.id), op_text(last)));
+      }
       if (in.id != id_) continue;
       const std::string when = last == ir::kNone ? "before the first op" : "after " + op_text(last);
-      if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) resident = true;
+      if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in ||
+          in.action == plan::Action::adopt) {
+        resident = true;
+      }
       if (in.action == plan::Action::release) resident = false;
       if (in.action == plan::Action::swap_out) say("write starts " + when);
       if (in.action == plan::Action::release) say("memory is given back " + when);

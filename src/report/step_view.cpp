@@ -102,6 +102,8 @@ class Viewer {
       case plan::Action::release:
         set_ahead(in.id, false);
         return take(-problem_.storage(in.id).footprint_bytes);
+      case plan::Action::adopt:
+        return set_ahead(in.from, false);
       case plan::Action::swap_out:
         return;
     }

@@ -54,6 +54,8 @@ class Executor::Impl {
         return residency_.wait(in.id);
       case plan::Action::release:
         return residency_.release(in.id);
+      case plan::Action::adopt:
+        return residency_.adopt(in.id, in.from);
       case plan::Action::run:
         return run_op(in, step, context, stats);
     }

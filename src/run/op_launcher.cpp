@@ -8,7 +8,7 @@ void OpLauncher::prepare(const lower::Executable& step, ir::OpId op, std::int32_
   inputs_.clear();
   outputs_.clear();
   for (const ir::TensorId t : node.inputs)
-    inputs_.push_back(residency_.address(step.graph.tensor(t).storage));
+    inputs_.push_back(residency_.input_address(step.graph.tensor(t).storage));
   for (const ir::TensorId t : node.outputs) {
     outputs_.push_back(residency_.address(step.graph.tensor(t).storage));
   }
@@ -25,6 +25,7 @@ void OpLauncher::launch() {
 
 void OpLauncher::finish() {
   residency_.release_scratch(kernel_->scratch_bytes());
+  residency_.forget_adopted();
 }
 
 }  // namespace penstock::run

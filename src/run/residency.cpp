@@ -34,6 +34,19 @@ void Residency::release(ir::StorageId s) {
   pool_.release(s);
 }
 
+void Residency::adopt(ir::StorageId s, ir::StorageId from) {
+  require(at(from).pending == plan::Transfer::none,
+          "executor: a storage that is being moved is written over");
+  pool_.hand_over(from, s);
+  adopted_.push_back({from, s});
+}
+
+const void* Residency::input_address(ir::StorageId s) const {
+  const auto pair = std::find_if(adopted_.begin(), adopted_.end(),
+                                 [&](const plan::Overwrite& adopted) { return adopted.from == s; });
+  return pool_.address(pair == adopted_.end() ? s : pair->to);
+}
+
 void Residency::swap_out(ir::StorageId s) {
   State& state = at(s);
   require(state.pending == plan::Transfer::none, "executor: swap_out of a storage that is being moved");

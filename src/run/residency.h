@@ -5,6 +5,7 @@
 
 #include "memory/pool.h"
 #include "plan/plan.h"
+#include "plan/problem.h"
 #include "run/step_stats.h"
 #include "run/storage_map.h"
 #include "tier/tier.h"
@@ -24,9 +25,15 @@ class Residency {
   bool has_extent(ir::StorageId s) const { return map_.extent[static_cast<std::size_t>(s)] >= 0; }
   bool fits(ir::StorageId s) const { return pool_.fits(s); }
   void* address(ir::StorageId s) const { return pool_.address(s); }
+  /// Where an op finds what it reads.
+  const void* input_address(ir::StorageId s) const;
+  void forget_adopted() { adopted_.clear(); }
 
   void acquire(ir::StorageId s);
   void release(ir::StorageId s);
+  /// `s` gets the memory of `from`, with what it holds; until the next op has run, input_address(from) is
+  /// there.
+  void adopt(ir::StorageId s, ir::StorageId from);
   void swap_out(ir::StorageId s);
   void swap_in(ir::StorageId s);
   /// Returns at once if nothing is pending.
@@ -64,6 +71,7 @@ class Residency {
   StepStats idle_stats_;
   StepStats* stats_ = &idle_stats_;
   Trace* trace_ = nullptr;
+  std::vector<plan::Overwrite> adopted_;
   std::vector<ir::StorageId> moving_;  ///< that look_for_complete() has to look at
 };
 

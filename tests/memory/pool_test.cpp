@@ -117,6 +117,29 @@ TEST(VirtualPool, ContentsMoveWithTheMemoryWhenPoisonIsOff) {
   pool.release(1);
 }
 
+TEST(VirtualPool, HandsMemoryOverWithItsContents) {
+  for (const bool poison : {false, true}) {
+    VirtualPool pool({2 * kMiB + 5, 2 * kMiB + 9, kMiB, 100}, 5 * kMiB, poison);
+    pool.acquire(1);
+    pool.release(1);  // may have idle memory of its own
+    fill(pool.acquire(0), 2 * kMiB + 5, 5);
+    const std::int64_t mapped = pool.mapped_bytes(), peak = pool.peak_bytes();
+    pool.hand_over(0, 1);
+    EXPECT_FALSE(pool.held(0));
+    EXPECT_TRUE(intact(pool.address(1), 2 * kMiB + 5, 5));
+    EXPECT_EQ(pool.mapped_bytes(), mapped);
+    EXPECT_EQ(pool.peak_bytes(), peak);
+    EXPECT_EQ(pool.asked_bytes(), 2 * kMiB + 9);
+    fill(pool.acquire(0), 2 * kMiB + 5, 6);
+    EXPECT_TRUE(intact(pool.address(1), 2 * kMiB + 5, 5));
+    EXPECT_THROW(pool.hand_over(0, 1), InternalError);
+    pool.release(1);
+    EXPECT_THROW(pool.hand_over(1, 0), InternalError);
+    EXPECT_THROW(pool.hand_over(0, 2), InternalError);
+    EXPECT_THROW(pool.hand_over(0, 3), InternalError);
+  }
+}
+
 TEST(VirtualPool, MovesOnlyWhatAnotherSlotNeeds) {
   VirtualPool pool({kMiB, kMiB, kMiB, 2 * kMiB}, 2 * kMiB, false);
   pool.acquire(0);

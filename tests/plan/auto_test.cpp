@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "plan/budget_error.h"
 #include "plan/checker.h"
 #include "plan/evictions.h"
@@ -71,6 +73,71 @@ TEST(Recomputer, AnySetOfDroppedValuesIsMadeAnew) {
     }
   }
   EXPECT_GT(rerun, 1000);
+}
+
+TEST(Recomputer, OpsWriteOverWhatIsMadeAnew) {
+  std::int64_t adopts = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const RandomStep step = random_step(seed, {static_cast<int>(1 + seed % 12), 8192, true, true});
+    Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
+    allow_overwrites(problem);
+    const Profile profile = random_profile(problem, seed, 1e8);
+    Recomputer recomputer(problem);
+    Dice dice(seed);
+    for (int round = 0; round < 8; ++round) {
+      SwapSet dropped(problem);
+      std::vector<std::uint8_t> passing(problem.storages.size(), 0);
+      for (std::size_t s = 0; s < problem.storages.size(); ++s) {
+        passing[s] = dice.one_in(2) ? 1 : 0;
+        for (std::size_t k = 0; k < problem.storages[s].accesses.size(); ++k) {
+          dropped.set(static_cast<ir::StorageId>(s), k, round == 0 || dice.below(3) == 0);
+        }
+      }
+      const std::vector<Rerun> reruns = recomputer.reruns(dropped, &passing);
+      const Problem without = with_reruns(problem, reruns), longer = with_reruns(problem, reruns, true);
+      SwapSet swaps(longer);
+      for (std::size_t s = 0; s < longer.storages.size(); ++s) {
+        for (std::size_t k = 0; k < longer.storages[s].accesses.size(); ++k) {
+          if (is_needed_after(longer.storages[s], k))
+            swaps.set(static_cast<ir::StorageId>(s), k, dice.one_in(3) ? 1 : 0);
+        }
+      }
+      // As much as the set needs, and not a byte more.
+      const std::vector<std::int64_t> memory = base_memory(longer, swaps);
+      Problem exact = longer;
+      exact.budget_bytes = problem.budget_bytes = *std::max_element(memory.begin(), memory.end());
+      const std::vector<std::int64_t> more = base_memory(without, swaps);
+      EXPECT_GE(*std::max_element(more.begin(), more.end()), exact.budget_bytes);
+      TimedWalk open(exact, profile, swaps);
+      ASSERT_TRUE(open.walk());
+      TimedWalk closed(exact, profile, swaps, open.end());
+      if (!closed.walk()) continue;  // transfers that cross the boundary have memory there
+      const Plan plan = closed.finish("test");
+      const CheckResult result = check(problem, plan);
+      ASSERT_TRUE(result.ok) << "seed " << seed << " round " << round << ": " << result.message;
+      adopts += count(plan, Action::adopt);
+    }
+  }
+  EXPECT_GT(adopts, 1000);
+}
+
+/// Made of a and of what was made of a: a wide chain whose values pass into each other.
+TEST(Auto, WritesOverWhatIsMadeAnewWhereTheTierIsSlow) {
+  std::int64_t adopts = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const RandomStep step = random_step(seed, {10, 8192, true, true});
+    Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
+    const Profile profile = random_profile(problem, seed, 1e6);
+    problem.budget_bytes = smallest_bytes(problem);
+    Plan plain = plan_auto(problem, profile, {true, 60});
+    prove(problem, plain);
+    allow_overwrites(problem);
+    Plan plan = plan_auto(problem, profile, {true, 60});
+    prove(problem, plan);
+    EXPECT_EQ(count(plain, Action::adopt), 0);
+    adopts += count(plan, Action::adopt);
+  }
+  EXPECT_GT(adopts, 20);
 }
 
 TEST(Auto, IsNeverWorseThanTheOthers) {

@@ -20,8 +20,10 @@ constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
 TEST(Bound, IsNeverAboveAnyPlan) {
   int by_memory = 0, recomputing = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const RandomStep step = random_step(seed, {static_cast<int>(1 + seed % 10), 8192, true});
+    const bool overwriting = seed % 3 == 0;
+    const RandomStep step = random_step(seed, {static_cast<int>(1 + seed % 10), 8192, true, overwriting});
     Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 256));
+    if (overwriting) allow_overwrites(problem);
     const std::int64_t smallest = smallest_bytes(problem), in_memory = keep_bytes(problem);
     for (const double bandwidth : {3e6, 1e7, 1e8}) {
       const Profile profile = random_profile(problem, seed, bandwidth);

@@ -21,6 +21,10 @@ std::string damage(Plan& plan, Dice& dice) {
     return static_cast<std::size_t>(dice.below(static_cast<std::int64_t>(list.size())));
   };
   const std::size_t i = place(), j = place();
+  if (list[i].action == Action::adopt && dice.one_in(2)) {
+    list[i].from = dice.one_in(2) ? list[j].id : list[j].from;
+    return "another storage is taken over at " + std::to_string(i);
+  }
   switch (dice.below(plan.boundary.empty() ? 4 : 5)) {
     case 0:
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
@@ -52,9 +56,12 @@ std::string damage(Plan& plan, Dice& dice) {
 
 TEST(CheckerMutation, DamagedPlansAreRejectedOrRight) {
   int rejected = 0, harmless = 0, plans = 0;
+  std::int64_t adopts = 0;
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
-    const RandomStep step = random_step(seed, {static_cast<int>(1 + seed % 5), 8192, true});
+    const bool overwriting = seed % 3 == 0;
+    const RandomStep step = random_step(seed, {static_cast<int>(1 + seed % 5), 8192, true, overwriting});
     Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(std::int64_t{1} << 40, 256));
+    if (overwriting) allow_overwrites(problem);
     const Profile profile = random_profile(problem, seed, seed % 2 == 0 ? 1e8 : 1e7);
     const std::int64_t smallest = smallest_bytes(problem), in_memory = keep_bytes(problem);
     for (const PolicyKind policy : all_policies()) {
@@ -70,6 +77,7 @@ TEST(CheckerMutation, DamagedPlansAreRejectedOrRight) {
           continue;
         }
         ++plans;
+        adopts += count(plan, Action::adopt);
         ASSERT_EQ(SymbolicRun(problem, plan).run(kSteps), "") << plan.policy << " seed " << seed;
         Dice dice(100 * seed + static_cast<std::uint64_t>(part));
         for (int round = 0; round < 150; ++round) {
@@ -87,6 +95,7 @@ TEST(CheckerMutation, DamagedPlansAreRejectedOrRight) {
     }
   }
   EXPECT_GT(plans, 200);
+  EXPECT_GT(adopts, 20);
   EXPECT_GT(rejected, 10000);
   EXPECT_GT(harmless, 1000);
 }

@@ -98,6 +98,87 @@ TEST(Checker, HoldsTheBudgetIncludingScratch) {
   expect_rejected(s.problem(575), s.in_memory(), 3, "needs 576 bytes, the budget is 575");
 }
 
+/// data -> x; f: x -> y; g: y -> z, which it may write over y; h: z -> w; y -> again.
+struct Overwriting {
+  Small s;
+  ir::TensorId y, z;
+  Problem problem;
+  ir::OpId f, g, h;
+
+  Overwriting() {
+    y = s.graph.add_tensor("v", ir::DType::f32, {64}, ir::Role::activation);
+    z = s.graph.add_tensor("t", ir::DType::f32, {64}, ir::Role::activation);
+    const ir::TensorId last = s.graph.add_tensor("last", ir::DType::f32, {64}, ir::Role::activation);
+    f = static_cast<ir::OpId>(s.graph.ops.size());
+    s.add(ir::OpKind::conv, "ff", {s.x}, {y});
+    s.add(ir::OpKind::activation, "gg", {y}, {z});
+    s.add(ir::OpKind::activation, "hh", {y, z}, {last});
+    g = f + 1;
+    h = f + 2;
+    problem = make_problem(s.graph, {}, grain_rule(kPlenty, kGrain));
+    problem.ops[static_cast<std::size_t>(g)].overwrites = {{s.storage(y), s.storage(z)}};
+    plan = s.in_memory();
+    plan.instructions = {s.acquire(s.x),  s.run(Small::data),
+                         s.acquire(s.y),  s.run(Small::f),
+                         s.run(Small::g), s.run(Small::u),
+                         s.release(s.y),  s.acquire(y),
+                         s.run(f),        {Action::adopt, s.storage(z), 0, s.storage(y)},
+                         s.run(g),        s.acquire(y),
+                         s.run(f),        s.release(s.x),
+                         s.acquire(last), s.run(h),
+                         s.release(y),    s.release(z),
+                         s.release(last)};
+  }
+  static constexpr std::size_t kAdopt = 9;
+  Plan plan;
+};
+
+TEST(Checker, AcceptsThatAnOpWritesOverWhatIsMadeAnew) {
+  const Overwriting o;
+  const CheckResult result = check(o.problem, o.plan);
+  ASSERT_TRUE(result.ok) << result.message;
+  EXPECT_EQ(result.summary.recomputed, 1);
+  // w 128, then y, z and last at once.
+  EXPECT_EQ(result.summary.peak_bytes, 128 + 3 * 256);
+}
+
+TEST(Checker, RejectsOverwritingThatIsNotAllowed) {
+  const Overwriting good;
+  {
+    Overwriting o;
+    o.problem.ops[static_cast<std::size_t>(o.g)].overwrites.clear();
+    expect_rejected(o.problem, o.plan, Overwriting::kAdopt + 1, "input 'v' is not in memory");
+  }
+  {
+    Overwriting o;
+    o.problem.remaps = false;
+    expect_rejected(o.problem, o.plan, Overwriting::kAdopt, "does not move memory");
+  }
+  const auto with = [&](auto change) {
+    Plan plan = good.plan;
+    change(plan.instructions);
+    return plan;
+  };
+  using List = std::vector<Instruction>;
+  // What was written over is gone.
+  expect_rejected(good.problem, with([](List& list) { list.erase(list.begin() + 12); }), 14,
+                  "input 'v' is not in memory");
+  expect_rejected(good.problem, with([&](List& list) { list[9].from = good.s.storage(good.s.w); }), 9,
+                  "'w' is state");
+  expect_rejected(good.problem, with([&](List& list) { list[9].from = good.s.storage(good.s.x); }), 9,
+                  "'x' has another size");
+  expect_rejected(good.problem, with([&](List& list) { list[9].from = good.s.storage(good.s.y); }), 9,
+                  "'y' holds no value");
+  expect_rejected(good.problem, with([&](List& list) { list[9].from = 1000; }), 9, "no such storage");
+  expect_rejected(good.problem,
+                  with([&](List& list) { list.insert(list.begin() + 9, good.s.swap_out(good.y)); }), 10,
+                  "a transfer of 'v' is under way");
+  // Its new owner does not have a value of its own before the op has run.
+  expect_rejected(good.problem,
+                  with([&](List& list) { list.insert(list.begin() + 10, good.s.swap_out(good.z)); }), 10,
+                  "it holds no value");
+}
+
 TEST(Checker, RejectsUseBeforeReadIsComplete) {
   const Small s;
   Plan plan = s.swapped();

@@ -31,6 +31,9 @@ TEST(PlanJson, ComesBackAsItWas) {
   EXPECT_EQ(back.instructions, p.plan.instructions);
   EXPECT_EQ(back.summary, p.plan.summary);
   EXPECT_TRUE(check(p.problem, back).ok);
+  p.plan.instructions = {{Action::adopt, 3, 0, 2}, {Action::run, 1, 0}};
+  const Plan adopting = plan_from_json(p.problem, plan_to_json(p.problem, p.plan), "plan.json");
+  EXPECT_EQ(adopting.instructions, p.plan.instructions);
 }
 
 TEST(PlanJson, RefusesWhatIsNoPlan) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "ir/graph.h"
+#include "plan/problem.h"
 
 namespace penstock::plan {
 
@@ -33,6 +35,7 @@ struct RandomStepOptions {
   int layers = 6;
   std::int64_t max_elements = 8 * 1024;  ///< of a tensor
   bool training = true;                  ///< otherwise forward only, state unchanged
+  bool same_size = false;                ///< all tensors have max_elements
 };
 
 /// A step of the shape of a real one: layers with parameters, residual inputs, activations in place,
@@ -43,7 +46,9 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
   RandomStep step;
   ir::Graph& g = step.graph;
   g.name = "random";
-  const auto shape = [&] { return ir::Shape{dice.between(1, options.max_elements)}; };
+  const auto shape = [&] {
+    return ir::Shape{options.same_size ? options.max_elements : dice.between(1, options.max_elements)};
+  };
   const auto add_op = [&](ir::OpKind kind, ir::Phase phase, std::string name,
                           std::vector<ir::TensorId> inputs, std::vector<ir::TensorId> outputs) {
     ir::Op op;
@@ -170,6 +175,31 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
     }
   }
   return step;
+}
+
+/// Lets each op write over whatever it reads and is as large.
+inline void allow_overwrites(Problem& problem) {
+  const auto may_share = [&](ir::StorageId s) {
+    const StorageInfo& storage = problem.storage(s);
+    return !storage.carried && storage.role != ir::Role::data && storage.role != ir::Role::result;
+  };
+  for (OpInfo& info : problem.ops) {
+    for (const Use& from : info.uses) {
+      for (const Use& to : info.uses) {
+        const bool apart = from.reads && !from.writes && to.writes && !to.reads;
+        const bool as_large =
+            problem.storage(from.storage).footprint_bytes == problem.storage(to.storage).footprint_bytes;
+        if (apart && as_large && may_share(from.storage) && may_share(to.storage)) {
+          info.overwrites.push_back({from.storage, to.storage});
+        }
+      }
+    }
+  }
+}
+
+inline std::int64_t count(const Plan& plan, Action action) {
+  return std::count_if(plan.instructions.begin(), plan.instructions.end(),
+                       [&](const Instruction& in) { return in.action == action; });
 }
 
 }  // namespace penstock::plan

@@ -155,6 +155,18 @@ class SymbolicRun {
         cell.memory = garbage();
         take(-bytes);
         break;
+      case Action::adopt: {
+        Cell& from = at(in.from);
+        if (cell.mapped || !from.mapped) wrong_ = "memory is taken over from nowhere, or twice";
+        if (from.pending != Transfer::none) wrong_ = "memory is taken over under a transfer";
+        cell.mapped = true;
+        cell.memory = from.memory;
+        from.mapped = false;
+        from.memory = garbage();
+        adopted_[in.from] = in.id;
+        take(bytes - problem_.storage(in.from).footprint_bytes);
+        break;
+      }
       case Action::run:
         break;
     }
@@ -165,7 +177,9 @@ class SymbolicRun {
     const ir::Op& op = graph.op(in.id);
     std::vector<Value> inputs;
     for (const ir::TensorId t : op.inputs) {
-      const Cell& cell = at(graph.tensor(t).storage);
+      const ir::StorageId s = graph.tensor(t).storage;
+      const auto adopted = adopted_.find(s);
+      const Cell& cell = at(adopted == adopted_.end() ? s : adopted->second);
       if (!cell.mapped) wrong_ = "an input has no memory";
       inputs.push_back(cell.memory);
     }
@@ -180,11 +194,13 @@ class SymbolicRun {
       if (op.outputs[o] == graph.loss) loss_ = cell.memory;
     }
     if (op.kind == ir::OpKind::data) ++batches_;
+    adopted_.clear();
   }
 
   const Problem& problem_;
   const Plan& plan_;
   std::vector<Cell> cells_;
+  std::map<ir::StorageId, ir::StorageId> adopted_;  ///< until the next op has run: whose value is where
   std::int64_t used_bytes_ = 0;
   std::uint64_t garbage_ = 0;
   int batches_ = 0, step_ = 0;

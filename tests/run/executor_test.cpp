@@ -4,8 +4,10 @@
 
 #include "base/error.h"
 #include "memory/virtual_pool.h"
+#include "plan/auto.h"
 #include "plan/checker.h"
 #include "plan/policies.h"
+#include "plan/random_profile.h"
 #include "run/pool_rule.h"
 #include "run/toy.h"
 
@@ -158,6 +160,33 @@ TEST(Executor, SwappingChangesNoBit) {
     }
   }
   EXPECT_GT(swapped_runs, 80);
+}
+
+TEST(Executor, WritingOverWhatIsMadeAnewChangesNoBit) {
+  std::int64_t adopts = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const lower::Executable step =
+        toy_executable(plan::random_step(seed, {static_cast<int>(5 + seed % 6), 8192, true, true}));
+    const Outcome expected = reference(step, 3);
+    const lower::Executable* const all[] = {&step};
+    StorageMap map = map_slots(all);
+    const plan::Problem roomy = make_problem(step, map, kPlenty);
+    const std::int64_t capacity = capacity_for(map, plan::smallest_bytes(roomy));
+    const plan::Problem problem = make_problem(step, map, capacity);
+    plan::Plan plan = plan::plan_auto(problem, plan::random_profile(problem, seed, 1e6), {true, 40});
+    plan::prove(problem, plan);
+    const plan::Plan* const plans[] = {&plan};
+    map_extents(map, plans);
+    for (const bool poison : {true, false}) {
+      VirtualPool pool(map.slot_bytes, capacity, poison);
+      LazyTier tier(map.extent_bytes);
+      Executor executor(pool, map, &tier);
+      EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
+      EXPECT_EQ(pool.peak_bytes(), plan.summary.peak_bytes + problem.fixed_bytes) << seed;
+    }
+    adopts += plan::count(plan, plan::Action::adopt);
+  }
+  EXPECT_GT(adopts, 20);
 }
 
 TEST(Executor, MeasuredPeakIsThePlannedOne) {

@@ -51,6 +51,8 @@ class ToyKernel final : public kernels::Kernel {
   }
   std::int64_t scratch_bytes() const override { return scratch_bytes_; }
   std::string implementation() const override { return "toy"; }
+  /// It reads all before it writes.
+  bool can_overwrite(std::size_t, std::size_t) const override { return true; }
 
  private:
   ir::OpId op_;
