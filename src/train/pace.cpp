@@ -68,8 +68,8 @@ std::optional<std::string> Pace::after_step(const run::StepStats& stats, const r
   before_ = engine_.tier_stats();
   looked_from_ = steps_;
   step_ = host_ = {};
-  fastest_ = {};
   if (replans_ == replans) return std::nullopt;
+  fastest_ = {};
   return line;
 }
 

@@ -57,7 +57,7 @@ class Pace {
   Engine& engine_;
   std::vector<Recent> ops_;
   Recent step_, host_;
-  Seen fastest_;  ///< since the last plan
+  Seen fastest_;  ///< by the plan in use
   std::int64_t steps_ = 0;
   std::int64_t next_look_ = 0;  ///< no earlier than after this step
   std::int64_t patience_ = 0;   ///< steps between two looks; longer each time that nothing came of it
