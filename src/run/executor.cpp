@@ -23,6 +23,7 @@ class Executor::Impl {
     const double begin = clock_seconds();
     if (trace_ != nullptr && trace_->origin_seconds < 0) trace_->origin_seconds = begin;
     state_.settle(plan.boundary);
+    residency_.begin_step();
     const double start = clock_seconds();
     stats.settle_seconds = start - begin;
     residency_.count_into(&stats, trace_);
@@ -81,7 +82,7 @@ class Executor::Impl {
     }
     for (const ir::TensorId output : step.graph.op(in.id).outputs) {
       const ir::Tensor& tensor = step.graph.tensor(output);
-      residency_.changed(tensor.storage);
+      residency_.changed(tensor.storage, output);
       if (tensor.role == ir::Role::result) save_result(output, tensor);
     }
   }

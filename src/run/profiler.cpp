@@ -302,27 +302,58 @@ double Profiler::slowdown(Tier& tier) {
 }
 
 void Profiler::mapping(std::int64_t work_bytes, plan::HostProfile& profile) {
-  const std::int64_t capacity = std::max(work_bytes, 64 * kAlignment);
-  const std::int64_t large = capacity / 2 / kAlignment * kAlignment, small = large / 16;
-  // Two of a size share the memory of one.
-  VirtualPool pool({small, small, large, large}, small + large + kAlignment);
-  const auto seconds = [&pool](int first) {
-    std::vector<double> all;
-    for (int i = 0; i < 16; ++i) {
-      // As after an op: threads that compute are still about, and moving memory has to interrupt them.
+  // Slots of two kinds, each three times what the pool holds, so that nearly each acquire has to take memory
+  // from others, of other sizes, as in a step.
+  const std::int64_t capacity = std::max(work_bytes, 1024 * kAlignment);
+  std::vector<std::int64_t> slots;
+  const auto add = [&](std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t size = 3 * capacity / count * (count / 2 + i) / count;
+      slots.push_back(std::max(size / kAlignment, std::int64_t{1}) * kAlignment);
+    }
+  };
+  constexpr std::int64_t kSmall = 192, kLarge = 24;
+  add(kSmall);
+  add(kLarge);
+  VirtualPool pool(slots, capacity + capacity / 4);
+  /// Seconds and bytes of an acquire with its release.
+  const auto churn = [&](std::int64_t first, std::int64_t count) {
+    std::deque<int> held;
+    std::int64_t held_bytes = 0, bytes = 0;
+    std::vector<double> means;
+    double seconds = 0;
+    for (std::int64_t i = 0; i < 5 * count; ++i) {
+      const auto slot = static_cast<int>(first + i * 7 % count);
+      if (pool.held(slot)) continue;
+        // As after an op: threads that compute are still about, and moving memory has to interrupt them.
 #pragma omp parallel
       asm volatile("");
       const double begin = clock_seconds();
-      pool.acquire(first + i % 2);
-      pool.release(first + i % 2);
-      all.push_back(clock_seconds() - begin);
+      while (held_bytes + slots[static_cast<std::size_t>(slot)] > capacity * 3 / 4) {
+        pool.release(held.front());
+        held_bytes -= slots[static_cast<std::size_t>(held.front())];
+        held.pop_front();
+      }
+      pool.acquire(slot);
+      seconds += clock_seconds() - begin;
+      held.push_back(slot);
+      held_bytes += slots[static_cast<std::size_t>(slot)];
+      bytes += slots[static_cast<std::size_t>(slot)];
+      if ((i + 1) % count != 0) continue;
+      if (i >= count) means.push_back(seconds / static_cast<double>(count));  // not while it fills up
+      seconds = 0;
     }
-    return median(all);
+    while (!held.empty()) {
+      pool.release(held.front());
+      held.pop_front();
+    }
+    return std::pair(median(means), static_cast<double>(bytes) / static_cast<double>(5 * count));
   };
-  const double of_small = seconds(0), of_large = seconds(2);
-  profile.mapping_seconds_per_byte = std::max(0.0, of_large - of_small) / static_cast<double>(large - small);
-  profile.mapping_seconds =
-      std::max(0.0, of_small - profile.mapping_seconds_per_byte * static_cast<double>(small));
+  const auto [small_seconds, small_bytes] = churn(0, kSmall);
+  const auto [large_seconds, large_bytes] = churn(kSmall, kLarge);
+  profile.mapping_seconds_per_byte =
+      std::max(0.0, large_seconds - small_seconds) / (large_bytes - small_bytes);
+  profile.mapping_seconds = std::max(0.0, small_seconds - profile.mapping_seconds_per_byte * small_bytes);
 }
 
 }  // namespace penstock::run

@@ -55,6 +55,7 @@ void Residency::swap_out(ir::StorageId s) {
   require(state.ticket != 0, "executor: swap_out without a tier");
   state.pending = plan::Transfer::write;
   state.on_tier = true;
+  state.written = state.in_memory;
   state.traced = false;
   if (trace_ != nullptr && trace_->looks_at_transfers) moving_.push_back(s);
   stats_->swapped_out_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
@@ -69,6 +70,7 @@ void Residency::swap_in(ir::StorageId s) {
   state.since_seconds = clock_seconds();
   state.ticket = tier_->read(from, data);
   state.pending = plan::Transfer::read;
+  state.in_memory = state.written;
   state.traced = false;
   if (trace_ != nullptr && trace_->looks_at_transfers) moving_.push_back(s);
   stats_->swapped_in_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];

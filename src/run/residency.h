@@ -42,8 +42,20 @@ class Residency {
   void* acquire_scratch(std::int64_t size_bytes);
   void release_scratch(std::int64_t size_bytes);
 
-  /// The value in memory changed: what the tier has is old.
-  void changed(ir::StorageId s) { at(s).on_tier = false; }
+  /// From now on the graph's tensors are those of another step.
+  void begin_step() { ++step_; }
+  /// The memory holds this tensor of the present step now. What the tier has is old, unless it is the same:
+  /// an op that runs again makes what was written before.
+  void changed(ir::StorageId s, ir::TensorId tensor) {
+    State& state = at(s);
+    state.in_memory = {step_, tensor};
+    state.on_tier = state.written == state.in_memory;
+  }
+  /// The same outside of steps, where it is a value of its own.
+  void changed(ir::StorageId s) {
+    begin_step();
+    changed(s, ir::kNone);
+  }
 
   /// Counts from now on into `stats` (and `trace`, which may be null); see StepStats.
   void count_into(StepStats* stats, Trace* trace);
@@ -51,7 +63,13 @@ class Residency {
   void look_for_complete();
 
  private:
+  struct Value {
+    std::uint64_t step = 0;
+    ir::TensorId tensor = ir::kNone;
+    bool operator==(const Value&) const = default;
+  };
   struct State {
+    Value in_memory, written;  ///< written: what the tier has, be it old
     bool on_tier = false;
     plan::Transfer pending = plan::Transfer::none;
     Ticket ticket = 0;
@@ -68,6 +86,7 @@ class Residency {
   const StorageMap& map_;
   Tier* tier_;
   std::vector<State> states_;
+  std::uint64_t step_ = 1;
   StepStats idle_stats_;
   StepStats* stats_ = &idle_stats_;
   Trace* trace_ = nullptr;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "memory/virtual_pool.h"
 #include "plan/auto.h"
@@ -187,6 +189,56 @@ TEST(Executor, WritingOverWhatIsMadeAnewChangesNoBit) {
     adopts += plan::count(plan, plan::Action::adopt);
   }
   EXPECT_GT(adopts, 20);
+}
+
+/// A value that was written, then made anew on the way to another, is still on the tier; one of the step
+/// before is not.
+TEST(Executor, WhatIsMadeAnewIsStillOnTheTier) {
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const lower::Executable step = toy_executable(plan::random_step(seed));
+    const Outcome expected = reference(step, 3);
+    const lower::Executable* const all[] = {&step};
+    StorageMap map = map_slots(all);
+    const plan::Problem problem = make_problem(step, map, kPlenty);
+    plan::Plan plan = plan::plan_keep(problem);
+    // After each op without side effects that makes one value: out, gone, made anew, gone again, back.
+    std::vector<plan::Instruction> instructions;
+    for (const plan::Instruction& in : plan.instructions) {
+      instructions.push_back(in);
+      if (in.action != plan::Action::run) continue;
+      const ir::Op& op = step.graph.op(in.id);
+      const auto& uses = problem.op(in.id).uses;
+      const ir::StorageId s = step.graph.tensor(op.outputs.front()).storage;
+      const bool in_place = std::any_of(uses.begin(), uses.end(),
+                                        [&](const plan::Use& use) { return use.storage == s && use.reads; });
+      if (op.outputs.size() != 1 || in_place || ir::has_side_effects(op.kind) ||
+          !problem.storage(s).swappable || problem.storage(s).carried) {
+        continue;
+      }
+      using plan::Action;
+      for (const plan::Instruction& more : {plan::Instruction{Action::swap_out, s},
+                                            {Action::wait, s},
+                                            {Action::release, s},
+                                            {Action::acquire, s},
+                                            {Action::run, in.id},
+                                            {Action::release, s},
+                                            {Action::swap_in, s},
+                                            {Action::wait, s}}) {
+        instructions.push_back(more);
+      }
+      ++changed;
+    }
+    plan.instructions = instructions;
+    plan::prove(problem, plan);
+    const plan::Plan* const plans[] = {&plan};
+    map_extents(map, plans);
+    VirtualPool pool(map.slot_bytes, kPlenty, true);
+    LazyTier tier(map.extent_bytes);
+    Executor executor(pool, map, &tier);
+    EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
+  }
+  EXPECT_GT(changed, 50);
 }
 
 TEST(Executor, MeasuredPeakIsThePlannedOne) {
