@@ -304,7 +304,8 @@ double Profiler::slowdown(Tier& tier) {
 void Profiler::mapping(std::int64_t work_bytes, plan::HostProfile& profile) {
   // Slots of two kinds, each three times what the pool holds, so that nearly each acquire has to take memory
   // from others, of other sizes, as in a step.
-  const std::int64_t capacity = std::max(work_bytes, 1024 * kAlignment);
+  // The pool stays below what the neediest op takes, which is there for the taking.
+  const std::int64_t capacity = std::max(work_bytes / 5 * 3, 64 * kAlignment);
   std::vector<std::int64_t> slots;
   const auto add = [&](std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {

@@ -35,8 +35,8 @@ class Profiler {
   /// steps they are of must still be there.
   void tier(const MakeTier& make, plan::Profile& profile);
 
-  /// What it costs to give memory to a slot of a virtual pool of about `work_bytes`, and to take it back.
-  /// The pool is gone afterwards.
+  /// What it costs to give memory to a slot of a virtual pool of three quarters of `work_bytes`, and to take
+  /// it back. The pool is gone afterwards.
   static void mapping(std::int64_t work_bytes, plan::HostProfile& profile);
 
  private:
