@@ -129,9 +129,12 @@ class Search {
 
   std::vector<double> lost_seconds(const std::vector<Rerun>& reruns) const {
     std::vector<double> lost(problem_.storages.size(), 0);
-    std::vector<std::uint8_t> seen(problem_.ops.size(), 0);
+    std::vector<bool> seen(problem_.ops.size(), false);
     for (const Rerun& rerun : reruns) {
-      if (seen[static_cast<std::size_t>(rerun.op)]++ == 0) continue;
+      if (!seen[static_cast<std::size_t>(rerun.op)]) {
+        seen[static_cast<std::size_t>(rerun.op)] = true;
+        continue;
+      }
       for (const ir::TensorId output : problem_.graph->op(rerun.op).outputs) {
         lost[static_cast<std::size_t>(problem_.graph->tensor(output).storage)] += profile_.seconds(rerun.op);
       }

@@ -303,8 +303,8 @@ double Profiler::slowdown(Tier& tier) {
 
 void Profiler::mapping(std::int64_t work_bytes, plan::HostProfile& profile) {
   // Slots of two kinds, each three times what the pool holds, so that nearly each acquire has to take memory
-  // from others, of other sizes, as in a step.
-  // The pool stays below what the neediest op takes, which is there for the taking.
+  // from others, of other sizes, as in a step; so none is still held when its turn comes again. The pool
+  // stays below what the neediest op takes, which is there for the taking.
   const std::int64_t capacity = std::max(work_bytes / 5 * 3, 64 * kAlignment);
   std::vector<std::int64_t> slots;
   const auto add = [&](std::int64_t count) {
@@ -325,8 +325,7 @@ void Profiler::mapping(std::int64_t work_bytes, plan::HostProfile& profile) {
     double seconds = 0;
     for (std::int64_t i = 0; i < 5 * count; ++i) {
       const auto slot = static_cast<int>(first + i * 7 % count);
-      if (pool.held(slot)) continue;
-        // As after an op: threads that compute are still about, and moving memory has to interrupt them.
+      // As after an op: threads that compute are still about, and moving memory has to interrupt them.
 #pragma omp parallel
       asm volatile("");
       const double begin = clock_seconds();
