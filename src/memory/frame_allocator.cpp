@@ -12,15 +12,15 @@ namespace {
 /// A tail in more pieces than this costs more calls than breaking another frame is worth.
 constexpr std::size_t kMaxTailPieces = 4;
 
-void append(std::vector<UnitRun>& runs, UnitRun run) {
+}  // namespace
+
+void append_run(std::vector<UnitRun>& runs, const UnitRun& run) {
   if (!runs.empty() && runs.back().first + runs.back().count == run.first) {
     runs.back().count += run.count;
   } else {
     runs.push_back(run);
   }
 }
-
-}  // namespace
 
 FrameAllocator::FrameAllocator(int units, int units_per_frame)
     : units_per_frame_(units_per_frame), whole_frames_(units / units_per_frame) {
@@ -52,7 +52,7 @@ void FrameAllocator::take_frames(int count, std::vector<UnitRun>& into) {
     for (int frame = run.first; frame < run.first + run.count; ++frame) {
       free_in_frame_[static_cast<std::size_t>(frame)] = 0;
     }
-    append(into, {run.first * units_per_frame_, run.count * units_per_frame_});
+    append_run(into, {run.first * units_per_frame_, run.count * units_per_frame_});
     count -= run.count;
   }
 }
@@ -67,8 +67,21 @@ void FrameAllocator::take_fragments(int count, std::vector<UnitRun>& into) {
     for (int unit = run.first; unit < run.first + run.count; ++unit) {
       --free_in_frame_[static_cast<std::size_t>(unit / units_per_frame_)];
     }
-    append(into, run);
+    append_run(into, run);
     count -= run.count;
+  }
+}
+
+void FrameAllocator::take(const UnitRun& run) {
+  const int end = run.first + run.count;
+  for (int unit = run.first; unit < end;) {
+    const int frame = unit / units_per_frame_;
+    const int stop = std::min(end, (frame + 1) * units_per_frame_);
+    int& free = free_in_frame_[static_cast<std::size_t>(frame)];
+    if (frame < whole_frames_ && free == units_per_frame_) break_frame(frame);
+    fragments_.remove({unit, stop - unit});
+    free -= stop - unit;
+    unit = stop;
   }
 }
 

@@ -6,6 +6,9 @@
 
 namespace penstock {
 
+/// Appends the run, to the last one where they are adjacent.
+void append_run(std::vector<UnitRun>& runs, const UnitRun& run);
+
 /// Hands out the units of a pool. A frame is a fixed number of consecutive units (one huge page). Whole
 /// frames go to the bodies of large requests; tails, and small requests, take from frames that are broken
 /// already. When no whole frame is left any free units will do, so a request succeeds whenever there are
@@ -19,7 +22,10 @@ class FrameAllocator {
   /// As few runs as possible, `units` in all, in the order in which they are to be mapped. The whole frames
   /// come first. InternalError when there are not enough free units.
   std::vector<UnitRun> allocate(int units);
+  /// Takes just these units, which are free.
+  void take(const UnitRun& run);
   void release(const std::vector<UnitRun>& runs);
+  int units_per_frame() const { return units_per_frame_; }
 
  private:
   void take_frames(int count, std::vector<UnitRun>& into);

@@ -1,8 +1,8 @@
 #include "memory/pack.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -28,71 +28,84 @@ std::int64_t duration(const PackInterval& interval, std::int64_t end) {
   return interval.last - interval.first + (wraps(interval) ? end : 0);
 }
 
-/// Intervals placed so far, found by time: the step is cut into buckets, and an interval is listed in each it
-/// touches.
-class PlacedByTime {
+/// Intervals placed so far. The step is cut into buckets of time, and an interval is listed in each it
+/// touches: so a short one is compared only with those about it, and one that touches many with all.
+class Placed {
  public:
-  PlacedByTime(std::span<const PackInterval> intervals, std::int64_t end)
-      : intervals_(intervals), width_(end / kBuckets + 1), buckets_(kBuckets), seen_(intervals.size(), 0) {}
+  explicit Placed(std::int64_t end) : width_(end / kBuckets + 1), buckets_(kBuckets) {}
 
-  void add(std::size_t index) {
-    for_each_bucket(intervals_[index], [&](std::vector<std::size_t>& bucket) { bucket.push_back(index); });
+  void add(const PackInterval& interval, std::int64_t offset) {
+    const std::size_t index = ranges_.size();
+    ranges_.push_back({offset, offset + packed_bytes(interval.size_bytes), interval, 0});
+    const auto lower = [this](std::size_t a, std::size_t b) { return ranges_[a].offset < ranges_[b].offset; };
+    by_offset_.insert(std::upper_bound(by_offset_.begin(), by_offset_.end(), index, lower), index);
+    for_each_bucket(interval, [&](std::vector<std::size_t>& bucket) { bucket.push_back(index); });
   }
 
-  /// All placed intervals that live at some time together with this one.
-  const std::vector<std::size_t>& overlapping(std::size_t index) {
-    found_.clear();
-    ++stamp_;
-    for_each_bucket(intervals_[index], [&](const std::vector<std::size_t>& bucket) {
-      for (const std::size_t other : bucket) {
-        if (seen_[other] == stamp_) continue;
-        seen_[other] = stamp_;
-        if (overlap(intervals_[index], intervals_[other])) found_.push_back(other);
-      }
-    });
-    return found_;
+  /// The lowest offset at which nothing lies that is there together with one of the stays, all of one size.
+  std::int64_t lowest_gap(std::span<const PackInterval> stays) {
+    const std::int64_t bytes = packed_bytes(stays.front().size_bytes);
+    const std::int64_t alignment = packed_alignment(stays.front().size_bytes);
+    std::int64_t cursor = 0;
+    for (const std::size_t index : candidates(stays)) {
+      const Range& range = ranges_[index];
+      const bool meets = std::any_of(stays.begin(), stays.end(),
+                                     [&](const PackInterval& stay) { return overlap(stay, range.interval); });
+      if (!meets) continue;
+      if (range.offset - cursor >= bytes) return cursor;
+      cursor = std::max(cursor, round_up(range.end, alignment));
+    }
+    return cursor;
   }
 
  private:
+  struct Range {
+    std::int64_t offset, end;
+    PackInterval interval;
+    std::size_t seen;  // by the search of that number
+  };
+
+  /// By offset, all that may be there together with a stay.
+  const std::vector<std::size_t>& candidates(std::span<const PackInterval> stays) {
+    std::size_t listed = 0;
+    for (const PackInterval& stay : stays) {
+      for_each_bucket(stay, [&](const std::vector<std::size_t>& bucket) { listed += bucket.size(); });
+    }
+    // Sorting costs more than looking.
+    if (listed > ranges_.size() / 4) return by_offset_;
+    found_.clear();
+    ++searches_;
+    for (const PackInterval& stay : stays) {
+      for_each_bucket(stay, [&](const std::vector<std::size_t>& bucket) {
+        for (const std::size_t index : bucket) {
+          if (std::exchange(ranges_[index].seen, searches_) != searches_) found_.push_back(index);
+        }
+      });
+    }
+    std::sort(found_.begin(), found_.end(),
+              [this](std::size_t a, std::size_t b) { return ranges_[a].offset < ranges_[b].offset; });
+    return found_;
+  }
+
   template <typename Visit>
-  void for_each_bucket(const PackInterval& interval, Visit visit) {
-    const std::int64_t first = interval.first / width_;
-    const std::int64_t last = interval.last / width_;
-    for (std::int64_t bucket = 0; bucket < kBuckets; ++bucket) {
-      const bool inside =
-          wraps(interval) ? bucket >= first || bucket <= last : bucket >= first && bucket <= last;
-      if (inside) visit(buckets_[static_cast<std::size_t>(bucket)]);
-    }
+  void for_each_bucket(const PackInterval& interval, const Visit& visit) {
+    const auto visit_all = [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t bucket = first; bucket <= last; ++bucket)
+        visit(buckets_[static_cast<std::size_t>(bucket)]);
+    };
+    const std::int64_t first = interval.first / width_, last = interval.last / width_;
+    if (!wraps(interval)) return visit_all(first, last);
+    visit_all(first, kBuckets - 1);
+    visit_all(0, std::min(last, first - 1));
   }
 
-  std::span<const PackInterval> intervals_;
   std::int64_t width_;
+  std::vector<Range> ranges_;
+  std::vector<std::size_t> by_offset_;
   std::vector<std::vector<std::size_t>> buckets_;
-  std::vector<std::size_t> seen_;
   std::vector<std::size_t> found_;
-  std::size_t stamp_ = 0;
+  std::size_t searches_ = 0;
 };
-
-/// Where the smallest gap between the taken ranges (offset, end) that holds the bytes begins; behind all of
-/// them if none does.
-std::int64_t smallest_gap(std::vector<std::pair<std::int64_t, std::int64_t>>& taken,
-                          std::int64_t size_bytes) {
-  std::sort(taken.begin(), taken.end());
-  const std::int64_t bytes = packed_bytes(size_bytes);
-  const std::int64_t alignment = packed_alignment(size_bytes);
-  std::int64_t cursor = 0;
-  std::int64_t best = -1;
-  std::int64_t best_gap = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [offset, stop] : taken) {
-    const std::int64_t gap = offset - cursor;
-    if (gap >= bytes && gap < best_gap) {
-      best = cursor;
-      best_gap = gap;
-    }
-    cursor = std::max(cursor, round_up(stop, alignment));
-  }
-  return best < 0 ? cursor : best;
-}
 
 }  // namespace
 
@@ -108,7 +121,7 @@ Packing pack(std::span<const PackInterval> intervals, int slot_count) {
   struct Slot {
     std::int64_t size_bytes = 0;
     std::int64_t duration = 0;
-    std::vector<std::size_t> stays;
+    std::vector<PackInterval> stays;
   };
   std::vector<Slot> slots(static_cast<std::size_t>(slot_count));
   std::int64_t end = 1;
@@ -117,12 +130,12 @@ Packing pack(std::span<const PackInterval> intervals, int slot_count) {
             "an interval is not negative");
     end = std::max({end, interval.first + 1, interval.last + 1});
   }
-  for (std::size_t i = 0; i < intervals.size(); ++i) {
-    require(intervals[i].slot >= 0 && intervals[i].slot < slot_count, "no such slot");
-    Slot& slot = slots[static_cast<std::size_t>(intervals[i].slot)];
-    slot.size_bytes = intervals[i].size_bytes;
-    slot.duration += duration(intervals[i], end);
-    slot.stays.push_back(i);
+  for (const PackInterval& interval : intervals) {
+    require(interval.slot >= 0 && interval.slot < slot_count, "no such slot");
+    Slot& slot = slots[static_cast<std::size_t>(interval.slot)];
+    slot.size_bytes = interval.size_bytes;
+    slot.duration += duration(interval, end);
+    slot.stays.push_back(interval);
   }
   std::vector<std::size_t> order(slots.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -132,22 +145,13 @@ Packing pack(std::span<const PackInterval> intervals, int slot_count) {
   });
   Packing packing;
   packing.offsets.assign(slots.size(), -1);
-  PlacedByTime placed(intervals, end);
-  std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // offset, end
+  Placed placed(end);
   for (const std::size_t index : order) {
     const Slot& slot = slots[index];
     if (slot.stays.empty()) continue;
-    taken.clear();
-    for (const std::size_t stay : slot.stays) {
-      for (const std::size_t other : placed.overlapping(stay)) {
-        const std::int64_t offset = packing.offsets[static_cast<std::size_t>(intervals[other].slot)];
-        taken.emplace_back(offset, offset + packed_bytes(intervals[other].size_bytes));
-      }
-    }
-    packing.offsets[index] = smallest_gap(taken, slot.size_bytes);
-    packing.arena_bytes =
-        std::max(packing.arena_bytes, packing.offsets[index] + packed_bytes(slot.size_bytes));
-    for (const std::size_t stay : slot.stays) placed.add(stay);
+    const std::int64_t offset = packing.offsets[index] = placed.lowest_gap(slot.stays);
+    packing.arena_bytes = std::max(packing.arena_bytes, offset + packed_bytes(slot.size_bytes));
+    for (const PackInterval& stay : slot.stays) placed.add(stay, offset);
   }
   packing.arena_bytes = round_up(packing.arena_bytes, kPackedPage);
   return packing;

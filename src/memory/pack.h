@@ -29,7 +29,7 @@ std::int64_t packed_bytes(std::int64_t size_bytes);
 std::int64_t packed_alignment(std::int64_t size_bytes);
 
 /// Places each slot at an offset such that no two that live at the same time overlap: largest first, each
-/// into the smallest gap that holds it. Deterministic and pure.
+/// at the lowest offset that is free. Deterministic and pure.
 Packing pack(std::span<const PackInterval> intervals, int slot_count);
 
 }  // namespace penstock

@@ -23,11 +23,8 @@ PackedPool::PackedPool(const std::vector<std::int64_t>& slot_bytes, const std::v
   }
   require_available(arena_bytes, "the memory pool");
   for (std::size_t i = 0; i < slot_bytes.size(); ++i) {
-    if (offsets[i] >= 0) {
-      require(offsets[i] + packed_bytes(slot_bytes[i]) <= arena_bytes, "an offset lies outside the arena");
-      require(offsets[i] % packed_alignment(slot_bytes[i]) == 0, "an offset is not aligned");
-    }
-    slots_.push_back({slot_bytes[i], offsets[i], false});
+    if (offsets[i] >= 0) check_place(offsets[i], slot_bytes[i]);
+    slots_.push_back({slot_bytes[i], offsets[i], -1, false});
   }
   arena_ = AddressRange(arena_bytes, AddressRange::Access::read_write);
   arena_.populate();
@@ -43,9 +40,25 @@ const PackedPool::Slot& PackedPool::checked(int slot) const {
   return slots_[static_cast<std::size_t>(slot)];
 }
 
+void PackedPool::check_place(std::int64_t offset, std::int64_t size_bytes) const {
+  require(offset >= 0 && offset + packed_bytes(size_bytes) <= arena_bytes_,
+          "an offset lies outside the arena");
+  require(offset % packed_alignment(size_bytes) == 0, "an offset is not aligned");
+}
+
+void PackedPool::follow(std::span<const std::int64_t> places) {
+  places_ = places;
+}
+
 void* PackedPool::acquire(int slot) {
   Slot& taker = checked(slot);
   require(!taker.held, "the slot has memory already");
+  taker.offset = taker.home;
+  if (!places_.empty()) {
+    taker.offset = places_.front();
+    places_ = places_.subspan(1);
+    check_place(taker.offset, taker.size_bytes);
+  }
   require(taker.offset >= 0, "the slot was not packed");
   require(is_free(taker.offset, taker.size_bytes), "a packed slot overlaps one that is held");
   held_.emplace(taker.offset, taker.offset + packed_bytes(taker.size_bytes));
@@ -83,7 +96,7 @@ bool PackedPool::held(int slot) const {
 
 bool PackedPool::fits(int slot) const {
   const Slot& taker = checked(slot);
-  return !taker.held && taker.offset >= 0 && is_free(taker.offset, taker.size_bytes);
+  return !taker.held && taker.home >= 0 && is_free(taker.home, taker.size_bytes);
 }
 
 bool PackedPool::is_free(std::int64_t offset, std::int64_t size_bytes) const {

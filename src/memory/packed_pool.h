@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-/// One arena; a slot is at the same offset at every stay (see pack.h). Slots that never stay at the same time
-/// share bytes; overlap with a slot that is held is an InternalError.
+/// One arena; a slot is where follow() says, and at an offset of its own when that says nothing (see pack.h).
+/// Slots that never stay at the same time share bytes; overlap with a slot that is held is an InternalError.
 class PackedPool final : public Pool {
  public:
   /// An offset of -1 is that of a slot that is never acquired. Throws UserError when the arena exceeds the
@@ -20,6 +20,7 @@ class PackedPool final : public Pool {
 
   void* acquire(int slot) override;
   void release(int slot) override;
+  void follow(std::span<const std::int64_t> places) override;
   /// InternalError: slots stay where they are.
   void hand_over(int from, int to) override;
   void* address(int slot) const override;
@@ -38,14 +39,17 @@ class PackedPool final : public Pool {
  private:
   struct Slot {
     std::int64_t size_bytes = 0;
-    std::int64_t offset = -1;
+    std::int64_t home = -1;
+    std::int64_t offset = -1;  // while it is held
     bool held = false;
   };
   Slot& checked(int slot);
   const Slot& checked(int slot) const;
+  void check_place(std::int64_t offset, std::int64_t size_bytes) const;
   bool is_free(std::int64_t offset, std::int64_t size_bytes) const;
 
   std::vector<Slot> slots_;
+  std::span<const std::int64_t> places_;  // of the next acquires
   std::int64_t arena_bytes_;
   bool poison_;
   AddressRange arena_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace penstock {
 
@@ -31,6 +32,9 @@ class Pool {
   virtual void* acquire(int slot) = 0;
   /// Takes it back. InternalError when the slot has none.
   virtual void release(int slot) = 0;
+  /// The next acquires are to be at these places, in this order, which must outlive them; after the last of
+  /// them all is as before. Nothing to a pool that finds places by itself.
+  virtual void follow(std::span<const std::int64_t> places) = 0;
   /// Gives slot `to`, which has none, the memory of slot `from`, which is as large, with what it holds.
   virtual void hand_over(int from, int to) = 0;
   /// Where the slot's memory is. InternalError when it has none.

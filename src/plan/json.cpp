@@ -114,6 +114,7 @@ std::string profile_to_json(const Profile& profile) {
   json["measured"] = profile.measured;
   json["host"] = {{"mapping_seconds", profile.host.mapping_seconds},
                   {"mapping_seconds_per_byte", profile.host.mapping_seconds_per_byte},
+                  {"moves_each", profile.host.moves_each},
                   {"transfer_seconds", profile.host.transfer_seconds},
                   {"transfer_seconds_per_byte", profile.host.transfer_seconds_per_byte}};
   json["tier"] = {{"read_bandwidth", profile.tier.read_bandwidth},
@@ -137,6 +138,7 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
     const Json& host = json.at("host");
     profile.host.mapping_seconds = host.at("mapping_seconds").get<double>();
     profile.host.mapping_seconds_per_byte = host.at("mapping_seconds_per_byte").get<double>();
+    profile.host.moves_each = host.value("moves_each", 1.0);
     profile.host.transfer_seconds = host.at("transfer_seconds").get<double>();
     profile.host.transfer_seconds_per_byte = host.at("transfer_seconds_per_byte").get<double>();
     const Json& tier = json.at("tier");
@@ -160,7 +162,7 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
           profile.tier.read_bandwidth_together, profile.tier.write_bandwidth_together}) {
       if (!(bandwidth > 0)) throw UserError("a bandwidth is not above 0");
     }
-    for (const double seconds : {profile.host.mapping_seconds, profile.host.mapping_seconds_per_byte,
+    for (const double seconds : {profile.host.mapping_seconds, profile.host.mapping_seconds_per_byte, profile.host.moves_each,
                                  profile.host.transfer_seconds, profile.host.transfer_seconds_per_byte}) {
       if (!(seconds >= 0)) throw UserError("a time of the host is below 0");
     }

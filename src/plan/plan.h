@@ -64,6 +64,9 @@ struct Plan {
   Boundary boundary;
   std::vector<Instruction> instructions;
   Summary summary;  ///< filled in by the checker
+  /// For a pool that does not move memory: where each storage and scratch goes, in the order in which the
+  /// instructions give them memory. Empty: for the pool to say.
+  std::vector<std::int64_t> places;
 };
 
 }  // namespace penstock::plan

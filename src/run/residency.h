@@ -43,7 +43,10 @@ class Residency {
   void release_scratch(std::int64_t size_bytes);
 
   /// From now on the graph's tensors are those of another step.
-  void begin_step() { ++step_; }
+  void begin_step(std::span<const std::int64_t> places) {
+    ++step_;
+    pool_.follow(places);
+  }
   /// The memory holds this tensor of the present step now. What the tier has is old, unless it is the same:
   /// an op that runs again makes what was written before.
   void changed(ir::StorageId s, ir::TensorId tensor) {
@@ -53,7 +56,7 @@ class Residency {
   }
   /// The same outside of steps, where it is a value of its own.
   void changed(ir::StorageId s) {
-    begin_step();
+    ++step_;
     changed(s, ir::kNone);
   }
 

@@ -39,7 +39,7 @@ Engine::Engine(const Program& program, const Options& options, MemoryPlan memory
     tier_description_ = made.description;
   }
   if (memory_plan_.packed) {
-    pool_ = std::make_unique<PackedPool>(memory_plan_.map.slot_bytes, memory_plan_.packed_offsets,
+    pool_ = std::make_unique<PackedPool>(memory_plan_.map.slot_bytes, memory_plan_.packed_homes,
                                          memory_plan_.capacity_bytes, memory_plan_.capacity_bytes);
   } else {
     pool_ = std::make_unique<VirtualPool>(

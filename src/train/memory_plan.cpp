@@ -12,9 +12,10 @@
 #include "plan/estimate.h"
 #include "plan/make_plan.h"
 #include "plan/simulator.h"
+#include "run/packed_layout.h"
 #include "run/pool_rule.h"
+#include "run/rehearsal.h"
 #include "tier/tier.h"
-#include "train/packed_layout.h"
 
 namespace penstock::training {
 namespace {
@@ -36,6 +37,9 @@ plan::Problem step_problem(const lower::Executable& step, const run::StorageMap&
   }
   return run::make_problem(step, map, pool, boundary);
 }
+
+/// A plan that is packed takes about as much more than it was given as one that was given a little less.
+constexpr double kLittleLess = 0.99;
 
 /// Plans the training graph, then the evaluation graph from the boundary that training leaves.
 class Planner {
@@ -63,6 +67,7 @@ class Planner {
     if (packed_) return plan_packed(rule_bytes, capacity_bytes);
     plan_steps(rule_bytes, capacity_bytes);
     result_.capacity_bytes = result_.planned_peak_bytes;
+    if (result_.profile) predict_with_moves();
   }
 
   /// The least capacity at which plan() succeeds, from `capacity_bytes` up.
@@ -129,34 +134,54 @@ class Planner {
     }
   }
 
-  /// Offsets leave gaps, so the plan gets less than the arena: as much as makes the arena fit.
+  /// How often a plan moves memory is known once it is made.
+  void predict_with_moves() {
+    result_.profile = with_moves(program_, result_, std::move(*result_.profile));
+    result_.predicted_step_seconds =
+        plan::simulate(planned_problem(program_, result_), *result_.training, *result_.profile).step_seconds;
+  }
+
+  /// Offsets leave gaps, so the plan gets less than the arena: about as much as makes the arena fit. What an
+  /// earlier policy was given is where the next begins.
   void plan_packed(std::int64_t rule_bytes, std::int64_t capacity_bytes) {
     const std::string policy = plan::policy_name(options_.policy);
-    for (std::int64_t given = capacity_bytes;;) {
+    const std::int64_t step_bytes = capacity_bytes / 32;
+    std::optional<MemoryPlan> best;
+    std::int64_t too_much = capacity_bytes + 1, too_little = 0, least_arena = kUnlimitedBytes;
+    std::int64_t given = packed_given_ > 0 ? std::min(packed_given_, capacity_bytes) : capacity_bytes;
+    while (given < too_much && given > too_little &&
+           (given == capacity_bytes || too_much - too_little > step_bytes)) {
+      std::int64_t next = 0;
       try {
         plan_steps(rule_bytes, given);
+        const std::int64_t arena_bytes = pack_memory(program_, result_);
+        const double share = static_cast<double>(capacity_bytes) / static_cast<double>(arena_bytes);
+        next = static_cast<std::int64_t>(static_cast<double>(given) * share * kLittleLess);
+        if (arena_bytes <= capacity_bytes) {
+          packed_given_ = too_little = given;
+          best = result_;
+          if (next < given + step_bytes) break;
+        } else {
+          if (options_.policy == plan::PolicyKind::keep)
+            throw plan::BudgetError(policy, arena_bytes, capacity_bytes);
+          too_much = given;
+          least_arena = std::min(least_arena, arena_bytes);
+        }
       } catch (const plan::BudgetError&) {
         if (given == capacity_bytes) throw;
-        throw plan::BudgetError(policy, capacity_bytes + capacity_bytes / 32, capacity_bytes);
+        too_little = given;
       }
-      std::vector<PlannedStep> planned;
-      if (program_.training) planned.push_back({program_.training.get(), &*result_.training});
-      if (program_.evaluation) planned.push_back({program_.evaluation.get(), &*result_.evaluation});
-      const Packing packing = pack_plans(result_.map, planned);
-      result_.packed_offsets = packing.offsets;
-      result_.capacity_bytes = result_.planned_peak_bytes = packing.arena_bytes;
-      if (packing.arena_bytes <= capacity_bytes) return;
-      if (options_.policy == plan::PolicyKind::keep) {
-        throw plan::BudgetError(policy, packing.arena_bytes, capacity_bytes);
-      }
-      given -= packing.arena_bytes - capacity_bytes + capacity_bytes / 64;
+      given = next > too_little && next < too_much ? next : (too_little + too_much) / 2;
     }
+    if (!best) throw plan::BudgetError(policy, least_arena, capacity_bytes);
+    result_ = std::move(*best);
   }
 
   const Program& program_;
   MemoryPlan& result_;
   bool packed_;
   std::int64_t keep_capacity_bytes_ = 0;
+  std::int64_t packed_given_ = 0;
   plan::PlanOptions options_;
   std::vector<const lower::Executable*> steps_;
 };
@@ -281,9 +306,28 @@ bool fits_memory(const Program& program, const Options& options, std::int64_t bu
   }
 }
 
+std::int64_t pack_memory(const Program& program, MemoryPlan& plan) {
+  std::vector<run::PlannedStep> steps;
+  if (plan.training) steps.push_back({program.training.get(), &*plan.training});
+  if (plan.evaluation) steps.push_back({program.evaluation.get(), &*plan.evaluation});
+  run::PackedLayout layout = run::pack_plans(plan.map, steps);
+  plan.packed_homes = std::move(layout.homes);
+  if (plan.evaluation) plan.evaluation->places = std::move(layout.places.back());
+  if (plan.training) plan.training->places = std::move(layout.places.front());
+  return plan.capacity_bytes = plan.planned_peak_bytes = layout.arena_bytes;
+}
+
 plan::Problem planned_problem(const Program& program, const MemoryPlan& plan) {
   return step_problem(*program.training, plan.map, plan.packed, plan.rule_bytes, plan.capacity_bytes,
                       std::nullopt);
+}
+
+plan::Profile with_moves(const Program& program, const MemoryPlan& plan, plan::Profile profile) {
+  if (!plan.packed) {
+    profile.host.moves_each = run::moves_each(*program.training, *plan.training, plan.map,
+                                              VirtualPoolRule(plan.rule_bytes), plan.capacity_bytes);
+  }
+  return profile;
 }
 
 plan::Plan plan_evaluation(const Program& program, const MemoryPlan& plan, const plan::Boundary& boundary) {

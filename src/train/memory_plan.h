@@ -36,12 +36,12 @@ struct MemoryPlan {
   std::int64_t planned_peak_bytes = 0;  ///< of the pool, fixed bytes included
   std::int64_t in_memory_bytes = 0;     ///< the whole process without a budget
   double plan_seconds = 0;
-  std::int64_t earlier_peak_bytes = 0;   ///< resident, before the kernel's mark was set back for the next:
-  std::int64_t planner_bytes = 0;        ///< of memory, that planning took for a while
-  std::optional<plan::Profile> profile;  ///< of the training step, where the policy was given one
-  double predicted_step_seconds = 0;     ///< simulated; 0 where there is no profile
-  bool packed = false;                   ///< which pool
-  std::vector<std::int64_t> packed_offsets;  ///< by slot
+  std::int64_t earlier_peak_bytes = 0;     ///< resident, before the kernel's mark was set back for the next:
+  std::int64_t planner_bytes = 0;          ///< of memory, that planning took for a while
+  std::optional<plan::Profile> profile;    ///< of the training step, where the policy was given one
+  double predicted_step_seconds = 0;       ///< simulated; 0 where there is no profile
+  bool packed = false;                     ///< which pool
+  std::vector<std::int64_t> packed_homes;  ///< by slot: where it is between steps
 
   std::int64_t overhead_bytes() const;
 };
@@ -62,8 +62,14 @@ std::int64_t in_memory_bytes(const Program& program, const Options& options, con
 bool fits_memory(const Program& program, const Options& options, std::int64_t budget_bytes,
                  const Overhead& overhead);
 
+/// Says where everything is in a packed pool, and how large that is; returns the size.
+std::int64_t pack_memory(const Program& program, MemoryPlan& plan);
+
 /// The problem that the plan of the training step solves.
 plan::Problem planned_problem(const Program& program, const MemoryPlan& plan);
+
+/// The profile, knowing how often memory moves when the training step follows its plan.
+plan::Profile with_moves(const Program& program, const MemoryPlan& plan, plan::Profile profile);
 
 /// A plan of the evaluation for the pool of `plan`, from where training leaves the state. Throws
 /// plan::BudgetError.

@@ -41,10 +41,11 @@ void plan_budget(const Job& job, BudgetPlanner& planner, const plan::Profile& pr
   row.budget_bytes = budget;
   try {
     const MemoryPlan plan = planner.plan_twice(budget);
-    row = describe_plan(job.program, plan, profile, result.in_memory_step_seconds, job.options.batch);
+    const plan::Profile planned = with_moves(job.program, plan, profile);
+    row = describe_plan(job.program, plan, planned, result.in_memory_step_seconds, job.options.batch);
     if (!request.explain.empty() && !job.options.memory.empty())
       result.explanation =
-          report::explain(planned_problem(job.program, plan), *plan.training, profile, request.explain);
+          report::explain(planned_problem(job.program, plan), *plan.training, planned, request.explain);
     if (!request.out_file.empty())
       write_file(request.out_file,
                  memory_plan_to_json(job.program, plan, job.network.name, job.options.batch));

@@ -16,7 +16,6 @@
 #include "plan/policies.h"
 #include "plan/simulator.h"
 #include "tier/make_tier.h"
-#include "train/packed_layout.h"
 
 namespace penstock::training {
 namespace {
@@ -33,15 +32,6 @@ std::int64_t swap_bytes(const MemoryPlan& plan) {
   if (plan.evaluation) plans.push_back(&*plan.evaluation);
   run::map_extents(map, plans);
   return std::accumulate(map.extent_bytes.begin(), map.extent_bytes.end(), std::int64_t{0});
-}
-
-/// Gives the plans their offsets, and the pool what these take.
-void pack(const Program& program, MemoryPlan& plan) {
-  std::vector<PlannedStep> steps{{program.training.get(), &*plan.training}};
-  if (plan.evaluation) steps.push_back({program.evaluation.get(), &*plan.evaluation});
-  const Packing packing = pack_plans(plan.map, steps);
-  plan.packed_offsets = packing.offsets;
-  plan.capacity_bytes = plan.planned_peak_bytes = packing.arena_bytes;
 }
 
 }  // namespace
@@ -87,7 +77,8 @@ double keep_seconds(const Program& program, const Options& options, const Overhe
   Options keep = options;
   keep.policy = "keep";
   const MemoryPlan plan = plan_memory(program, keep, kUnlimitedBytes, overhead);
-  return plan::simulate(planned_problem(program, plan), *plan.training, profile).step_seconds;
+  return plan::simulate(planned_problem(program, plan), *plan.training, with_moves(program, plan, profile))
+      .step_seconds;
 }
 
 plan::Profile estimated_profile(const Program& program, const Options& options) {
@@ -155,7 +146,7 @@ MemoryPlan memory_plan_from_json(const Program& program, const Options& options,
     if (program.evaluation)
       result.evaluation = plan_evaluation(program, result, plan::settled(plan.boundary));
     result.training = std::move(plan);
-    if (result.packed) pack(program, result);
+    if (result.packed) pack_memory(program, result);
   } catch (const plan::BudgetError& error) {
     throw UserError(fmt::format("{}: evaluation does not fit the plan's pool: {}", source, error.what()));
   } catch (const std::exception& error) {

@@ -54,6 +54,17 @@ TEST(FrameAllocator, AnyFreeUnitServes) {
   EXPECT_EQ(allocator.free_units(), 0);
 }
 
+TEST(FrameAllocator, TakesTheVeryUnitsThatAreAskedFor) {
+  FrameAllocator allocator(4 * 8 + 3, 8);
+  allocator.take({6, 12});
+  EXPECT_EQ(allocator.free_units(), 23);
+  EXPECT_THROW(allocator.take({17, 2}), InternalError);
+  allocator.release({{6, 12}});
+  EXPECT_EQ(allocator.free_units(), 35);
+  // All frames are whole again.
+  EXPECT_EQ(allocator.allocate(32), (std::vector<UnitRun>{{0, 32}}));
+}
+
 TEST(FrameAllocator, RandomRequestsNeverOverlapNorFail) {
   const CounterRandom random(7, RandomPurpose::synthetic, 0, 1);
   constexpr int kUnits = 16 * 20 + 5;

@@ -307,6 +307,29 @@ TEST(PackedPool, RefusesOverlapAndLackOfRoom) {
   EXPECT_THROW(PackedPool({4096}, {8192}, 8192, 8192), InternalError);
 }
 
+TEST(PackedPool, FollowsPlacesAndThenGoesHome) {
+  PackedPool pool({4096, 4096}, {0, 4096}, 12288, 12288);
+  auto* const home = static_cast<std::byte*>(pool.acquire(0));
+  pool.release(0);
+  const std::vector<std::int64_t> places{8192, 0, 4096};
+  pool.follow(places);
+  EXPECT_EQ(pool.acquire(0), home + 8192);
+  EXPECT_EQ(pool.acquire(1), home);
+  EXPECT_EQ(pool.address(0), home + 8192);
+  pool.release(0);
+  EXPECT_EQ(pool.acquire(0), home + 4096);
+  pool.release(0);
+  pool.release(1);
+  EXPECT_EQ(pool.acquire(0), home);
+  EXPECT_EQ(pool.acquire(1), home + 4096);
+  pool.release(1);
+  const std::vector<std::int64_t> taken{0}, outside{12288}, crooked{64};
+  for (const auto& wrong : {taken, outside, crooked}) {
+    pool.follow(wrong);
+    EXPECT_THROW(pool.acquire(1), InternalError);
+  }
+}
+
 TEST(PackedPool, TouchesItsArenaAtStart) {
   const std::int64_t before = process_memory().resident_bytes;
   const PackedPool pool({48 * kMiB}, {0}, 48 * kMiB, 48 * kMiB);

@@ -64,7 +64,7 @@ TEST(ProfileJson, ComesBackAsItWas) {
   Profile profile;
   profile.op_seconds = {{1e-3, 2e-3}, {0.1 + 0.2}};
   profile.tier = {1.5e9, 1e9, 7e8, 6e8, 1e-4, false};
-  profile.host = {1e-5, 2e-11, 3e-6, 4e-11};
+  profile.host = {1e-5, 2e-11, 2.5, 3e-6, 4e-11};
   profile.measured = true;
   const Profile back = profile_from_json(profile_to_json(profile), "profile.json");
   EXPECT_EQ(back.op_seconds, profile.op_seconds);

@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
+#include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 #include "plan/auto.h"
 #include "plan/checker.h"
 #include "plan/policies.h"
 #include "plan/random_profile.h"
+#include "run/packed_layout.h"
 #include "run/pool_rule.h"
+#include "run/rehearsal.h"
 #include "run/toy.h"
 
 namespace penstock::run {
@@ -162,6 +166,83 @@ TEST(Executor, SwappingChangesNoBit) {
     }
   }
   EXPECT_GT(swapped_runs, 80);
+}
+
+/// The same in a packed pool, where a storage may be elsewhere at each stay; and a plan's moves in the other
+/// pool are those that a rehearsal counts.
+TEST(Executor, PlacesThatChangeChangeNoBit) {
+  int elsewhere = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const lower::Executable step =
+        toy_executable(plan::random_step(seed, {static_cast<int>(3 + seed % 9), 8192, true}));
+    const Outcome expected = reference(step, 3);
+    const lower::Executable* const all[] = {&step};
+    StorageMap map = map_slots(all);
+    plan::Problem problem = make_problem(step, map, kPlenty);
+    problem = make_problem(step, map, capacity_for(map, plan::smallest_bytes(problem)));
+    plan::Plan plan = plan::plan_window(problem);
+    plan::prove(problem, plan);
+    const PlannedStep steps[] = {{&step, &plan}};
+    PackedLayout layout = pack_plans(map, steps);
+    plan.places = layout.places.front();
+    const plan::Plan* const plans[] = {&plan};
+    map_extents(map, plans);
+    PackedPool pool(map.slot_bytes, layout.homes, layout.arena_bytes, layout.arena_bytes, true);
+    LazyTier tier(map.extent_bytes);
+    Executor executor(pool, map, &tier);
+    EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
+    EXPECT_LE(pool.peak_bytes(), layout.arena_bytes);
+    std::map<ir::StorageId, std::int64_t> first;
+    std::size_t next = 0;
+    for (const plan::Instruction& in : plan.instructions) {
+      const bool scratch =
+          in.action == plan::Action::run && step.kernel(in.id, in.variant).scratch_bytes() > 0;
+      if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) {
+        const std::int64_t place = plan.places.at(next++);
+        if (first.try_emplace(in.id, place).first->second != place) ++elsewhere;
+      }
+      if (scratch) ++next;
+    }
+    EXPECT_EQ(next, plan.places.size());
+  }
+  EXPECT_GT(elsewhere, 10);
+}
+
+TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    const lower::Executable step =
+        toy_executable(plan::random_step(seed, {static_cast<int>(6 + seed % 6), 65536, true}));
+    const lower::Executable* const all[] = {&step};
+    StorageMap map = map_slots(all);
+    plan::Problem problem = make_problem(step, map, kPlenty);
+    const std::int64_t capacity = capacity_for(map, plan::smallest_bytes(problem));
+    problem = make_problem(step, map, capacity);
+    plan::Plan plan = plan::plan_window(problem);
+    plan::prove(problem, plan);
+    const plan::Plan* const plans[] = {&plan};
+    map_extents(map, plans);
+    VirtualPool pool(map.slot_bytes, capacity, false);
+    LazyTier tier(map.extent_bytes);
+    Executor executor(pool, map, &tier);
+    fill_state(executor, step);
+    constexpr int kWarmUp = 4, kSteps = 8;
+    std::int64_t before = 0;
+    for (int i = 0; i < kWarmUp + kSteps; ++i) {
+      if (i == kWarmUp) before = pool.moves();
+      executor.run(step, plan, context(static_cast<std::uint64_t>(i)));
+    }
+    std::int64_t times = 0;
+    for (const plan::Instruction& in : plan.instructions) {
+      const bool storage = in.action == plan::Action::acquire || in.action == plan::Action::swap_in ||
+                           in.action == plan::Action::adopt;
+      if (storage && problem.storage(in.id).footprint_bytes > 0) ++times;
+      if (in.action == plan::Action::run && problem.op(in.id).scratch_bytes[0] > 0) ++times;
+    }
+    const double seen = static_cast<double>(pool.moves() - before) / kSteps / static_cast<double>(times);
+    const double rehearsed = moves_each(step, plan, map, pool.rule(), capacity);
+    // How memory lay when it began may differ, and with it how it is cut later on.
+    EXPECT_NEAR(rehearsed, seen, 0.25 * seen + 0.1) << seed;
+  }
 }
 
 TEST(Executor, WritingOverWhatIsMadeAnewChangesNoBit) {
