@@ -2,13 +2,16 @@
 
 Budgets lie between the smallest that `auto` trains in and what the network needs in memory. Prints % of in-memory
 speed, `auto` against the best of the others, and the lowest budget of each policy; figures and pages go to the folder
---results. Speeds are those of the fastest step of all rounds: a policy is to be compared, not the hour of the day.
-usage: policies.py PENSTOCK [--models resnet50:8,vgg16:4,densenet121:8,inception-v4:4,unet:2] [--steps 5] [--rounds 2]
+--results. All runs of a budget, and everything in memory, take turns step by step, and each step is compared with the
+others of its turn: a policy is to be compared, not the hour of the day. Medians over the turns of all rounds; the first
+step of each run does not count.
+usage: policies.py PENSTOCK [--models resnet50:8,vgg16:4,densenet121:8,inception-v4:4,unet:2] [--steps 12] [--rounds 2]
                    [--parts 0.1,0.25,0.5,0.75] [--results build/bench-results]
 """
 import argparse
 import json
 import pathlib
+import statistics
 import subprocess
 
 import common
@@ -22,11 +25,20 @@ def planned(penstock, model, batch, folder):
     return json.loads(path.read_text())
 
 
+def later_steps(cell):
+    return [seconds for run in cell["step_seconds"] for seconds in run[1:]]
+
+
+def ratio(these, those):
+    """How much faster those are: the median over turns."""
+    return statistics.median(this / that for this, that in zip(these, those, strict=True))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("penstock")
     parser.add_argument("--models", default="resnet50:8,vgg16:4,densenet121:8,inception-v4:4,unet:2")
-    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--parts", default="0.1,0.25,0.5,0.75", help="of the way from the smallest budget to all in memory")
     parser.add_argument("--results", default="build/bench-results", type=pathlib.Path)
@@ -34,7 +46,7 @@ def main():
     options.results.mkdir(parents=True, exist_ok=True)
     behind = 0
     lowest = []
-    print("% of in-memory speed by the fastest steps; last: auto's speed over that of the best other")
+    print("% of in-memory speed; last: auto's speed over that of the best other")
     print("| network | budget | " + " | ".join(POLICIES) + " | auto / best other |")
     print("|---|---|" + "---|" * len(POLICIES) + "---|")
     for model, batch in (case.split(":") for case in options.models.split(",")):
@@ -43,20 +55,19 @@ def main():
         budgets = [f"{int(smallest + float(part) * (whole - smallest)) // 2**20}MiB" for part in options.parts.split(",")]
         result = options.results / f"{model}.json"
         subprocess.run([options.penstock, "bench", model, "--batch", batch, "--budgets", ",".join(budgets), "--policies",
-                        ",".join(POLICIES), "--steps", str(options.steps), "--repeat", str(options.rounds), "--lr", "0.01",
+                        ",".join(POLICIES), "--turns", "step", "--steps", str(options.steps), "--repeat", str(options.rounds), "--lr", "0.01",
                         "--json", str(result), "--report", str(result.with_suffix(".html"))], check=True,
                        stdout=subprocess.DEVNULL)
         keep, *cells = json.loads(result.read_text())["cells"]
-        in_memory = min(keep["fastest_step_seconds"])
         for row, budget in enumerate(budgets):
             of_budget = cells[len(POLICIES) * row:len(POLICIES) * (row + 1)]
-            seconds = {cell["policy"]: min(cell["fastest_step_seconds"]) for cell in of_budget if cell["feasible"]}
-            texts = [f"{100 * in_memory / seconds[policy]:.0f}" if policy in seconds else "cannot run" for policy in POLICIES]
-            others = [value for policy, value in seconds.items() if policy != "auto"]
-            ratio = min(others) / seconds["auto"] if others else None
-            behind += ratio is not None and ratio < 0.98
+            seconds = {cell["policy"]: later_steps(cell) for cell in of_budget if cell["feasible"]}
+            in_memory = later_steps({"step_seconds": keep["step_seconds"][row::len(budgets)]})
+            texts = [f"{100 * ratio(in_memory, seconds[policy]):.1f}" if policy in seconds else "cannot run" for policy in POLICIES]
+            others = [ratio(values, seconds["auto"]) for policy, values in seconds.items() if policy != "auto"]
+            behind += bool(others) and min(others) < 0.98
             print(f"| {model}, batch {batch} ({whole / 2**20:.0f} MiB in memory) | {budget} | " + " | ".join(texts) +
-                  f" | {'alone' if ratio is None else f'{ratio:.2f}'} |", flush=True)
+                  f" | {f'{min(others):.3f}' if others else 'alone'} |", flush=True)
         lowest.append([model, batch] + [common.smallest_mib(options.penstock, model, "--batch", batch, "--policy", policy)
                                         for policy in POLICIES])
     print(f"auto is more than 2 % behind the best other in {behind} cells\n")

@@ -27,6 +27,7 @@ struct BenchCommand {
   std::string model;
   std::int64_t batch = 32, steps = 4, repeat = 2;
   std::vector<std::string> budgets, policies;
+  std::string turns = "run";
   std::string json_file, report_file, command_line;
   std::vector<std::string> train_options;
 };
@@ -37,6 +38,7 @@ struct Cell {
   std::int64_t budget_bytes = 0;  ///< 0: none
   std::string reason;             ///< why it cannot run
   std::vector<json> results;      ///< what `train --json` wrote, by round
+  std::vector<double> in_memory;  ///< images/s of everything in memory at the same time, by round
 
   std::vector<double> all(const char* key) const {
     std::vector<double> values;
@@ -63,24 +65,33 @@ struct Cell {
   }
 };
 
-/// Each cell in a process of its own, all cells in turn, and that several times.
+/// Each cell in a process of its own, all cells in turn, and that several times. Turns are whole runs; or
+/// single steps, taken by all cells of a budget and by everything in memory, so that they see the same
+/// machine though its speed changes within seconds.
 class Bench {
  public:
   explicit Bench(const BenchCommand& command) : command_(command) {
-    cells_.push_back({"keep", 0, "", {}});
+    cells_.push_back({"keep", 0, "", {}, {}});
     for (const std::string& budget : command.budgets) {
       const std::int64_t bytes = parse_bytes(budget, "--budgets");
       for (const std::string& policy : command.policies) {
         plan::parse_policy(policy);
-        cells_.push_back({policy, bytes, "", {}});
+        cells_.push_back({policy, bytes, "", {}, {}});
       }
     }
   }
 
   void run() {
+    const std::size_t policies = command_.policies.size();
     for (std::int64_t round = 0; round < command_.repeat; ++round) {
-      for (Cell& cell : cells_) {
-        if (cell.reason.empty()) run(cell);
+      if (command_.turns == "run") {
+        for (Cell& cell : cells_) run({&cell});
+        continue;
+      }
+      for (std::size_t first = 1; first < cells_.size(); first += policies) {
+        std::vector<Cell*> group{&cells_.front()};
+        for (std::size_t i = first; i < first + policies; ++i) group.push_back(&cells_[i]);
+        run(group);
       }
     }
   }
@@ -112,6 +123,8 @@ class Bench {
       } else {
         entry["share_of_in_memory"] = shares(cell);
         entry["fastest_step_seconds"] = cell.fastest_steps();
+        for (const json& result : cell.results)
+          entry["step_seconds"].push_back(result.at("step_seconds").get<std::vector<double>>());
         for (const char* key :
              {"images_per_second", "peak_rss_bytes", "swapped_out_bytes", "swapped_in_bytes",
               "recompute_seconds", "stall_seconds", "predicted_step_seconds", "bound_seconds"}) {
@@ -141,22 +154,58 @@ class Bench {
   }
 
  private:
-  void run(Cell& cell) {
-    const std::string result_file = folder_.path() + "/result.json";
+  /// A cell while it runs.
+  struct Run {
+    Cell* cell = nullptr;
+    std::string result_file;
+    std::unique_ptr<Child> child;
+    bool ended = false;
+  };
+
+  void run(const std::vector<Cell*>& group) {
+    std::vector<Run> runs;
+    for (Cell* cell : group) {
+      if (!cell->reason.empty()) continue;
+      runs.push_back(start(*cell, runs.size()));
+      runs.back().ended = runs.back().child->wait();
+    }
+    const auto goes_on = [](const Run& run) { return !run.ended; };
+    while (std::any_of(runs.begin(), runs.end(), goes_on)) {
+      for (Run& run : runs) {
+        if (run.ended) continue;
+        run.child->resume();
+        run.ended = run.child->wait();
+      }
+    }
+    for (const Run& run : runs) finish(run);
+  }
+
+  Run start(Cell& cell, std::size_t number) const {
+    Run run;
+    run.cell = &cell;
+    run.result_file = fmt::format("{}/result-{}.json", folder_.path(), number);
     std::vector<std::string> arguments{"train",   command_.model,
                                        "--batch", std::to_string(command_.batch),
                                        "--steps", std::to_string(command_.steps)};
     arguments.insert(arguments.end(), command_.train_options.begin(), command_.train_options.end());
-    for (const char* more : {"--quiet", "--json", result_file.c_str(), "--policy", cell.policy.c_str()}) {
+    for (const char* more : {"--quiet", "--json", run.result_file.c_str(), "--policy", cell.policy.c_str()}) {
       arguments.emplace_back(more);
     }
     if (cell.budget_bytes > 0) {
       arguments.emplace_back("--memory");
       arguments.push_back(std::to_string(cell.budget_bytes));
     }
-    const ChildOutcome outcome = run_again(arguments, folder_.path());
+    if (command_.turns == "step") arguments.emplace_back("--take-turns");
+    run.child = std::make_unique<Child>(arguments, folder_.path());
+    return run;
+  }
+
+  void finish(const Run& run) {
+    Cell& cell = *run.cell;
+    const ChildOutcome outcome = run.child->outcome();
     if (outcome.exit_code == 0) {
-      cell.results.push_back(json::parse(read_file(result_file)));
+      cell.results.push_back(json::parse(read_file(run.result_file)));
+      cell.in_memory.push_back(cells_.front().results.back().at("images_per_second").get<double>());
       return;
     }
     std::string line = outcome.error.substr(0, outcome.error.find('\n'));
@@ -173,10 +222,9 @@ class Bench {
   }
 
   /// Round by round, because the machine's speed changes from round to round.
-  std::vector<double> shares(const Cell& cell) const {
+  static std::vector<double> shares(const Cell& cell) {
     std::vector<double> values = cell.all("images_per_second");
-    const std::vector<double> whole = cells_.front().all("images_per_second");
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] /= whole[i];
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] /= cell.in_memory[i];
     return values;
   }
 
@@ -250,6 +298,11 @@ void add_bench_command(CLI::App& app, const std::string& command_line) {
   command->add_option("--steps", bench->steps, "of each run")
       ->capture_default_str()
       ->check(CLI::Range(2, 1000000));
+  command
+      ->add_option("--turns", bench->turns,
+                   "run | step: what runs do in turn; by steps all runs of a budget are there at a time")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"run", "step"}));
   command->add_option("--repeat", bench->repeat, "rounds")->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--json", bench->json_file, "write the figures to this file")->type_name("FILE");
   command->add_option("--report", bench->report_file, "write a page with the curves to this file")

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -27,12 +28,13 @@ std::string contents(const std::string& path) {
 
 }  // namespace
 
-ChildOutcome run_again(const std::vector<std::string>& arguments, const std::string& folder) {
-  const std::string errors = folder + "/errors";
+Child::Child(const std::vector<std::string>& arguments, const std::string& folder) {
+  static int children = 0;
+  errors_ = fmt::format("{}/errors-{}", folder, ++children);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
                                    0600);
   std::vector<std::string> words{"penstock"};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -40,14 +42,31 @@ ChildOutcome run_again(const std::vector<std::string>& arguments, const std::str
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  pid_t child = 0;
-  const int failed = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int failed = ::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) throw RunError(fmt::format("cannot start another process: {}", std::strerror(failed)));
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+}
+
+Child::~Child() {
+  if (ended_) return;
+  ::kill(process_, SIGKILL);
+  while (!wait()) {
   }
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(errors)};
+}
+
+bool Child::wait() {
+  while (::waitpid(process_, &status_, WUNTRACED) < 0 && errno == EINTR) {
+  }
+  ended_ = !WIFSTOPPED(status_);
+  return ended_;
+}
+
+void Child::resume() {
+  ::kill(process_, SIGCONT);
+}
+
+ChildOutcome Child::outcome() const {
+  return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), contents(errors_)};
 }
 
 ScratchFolder::ScratchFolder() {

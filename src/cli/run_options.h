@@ -14,6 +14,7 @@ struct RunOptions {
   Options options;
   std::string json_file;
   bool quiet = false;
+  bool take_turns = false;
   bool verbose = false;
 };
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
+#include <csignal>
 #include <memory>
 #include <numeric>
 
@@ -42,7 +44,12 @@ void print_summary(const RunOptions& run, const Result& result) {
 void run_train(RunOptions& run) {
   join(run);
   ProgressView view(detail_of(run));
-  run.options.on_step = [&view](const Progress& progress) { view.step(progress); };
+  // Whoever waits for us to take turns is gone when it dies; nobody else would let us go on.
+  if (run.take_turns) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  run.options.on_step = [&](const Progress& progress) {
+    view.step(progress);
+    if (run.take_turns) std::raise(SIGSTOP);
+  };
   run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
   run.options.on_note = [&view](const std::string& line) { view.note(line); };
   const Result result = train(run.network, run.options);
@@ -75,6 +82,8 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
       ->type_name("on|off");
   command->add_flag("--evaluate", options.evaluate, "measure the accuracy on the test split at the end");
 
+  command->add_flag("--take-turns", run->take_turns,
+                    "stop after each step until SIGCONT: to take turns with other runs");
   add_optimizer_options(*command, options);
 
   auto* files = command->add_option_group("Files");
