@@ -117,7 +117,7 @@ std::int64_t packed_bytes(std::int64_t size_bytes) {
   return round_up(std::max<std::int64_t>(size_bytes, 1), packed_alignment(size_bytes));
 }
 
-Packing pack(std::span<const PackInterval> intervals, int slot_count) {
+Packing pack(std::span<const PackInterval> intervals, int slot_count, std::span<const std::int64_t> fixed) {
   struct Slot {
     std::int64_t size_bytes = 0;
     std::int64_t duration = 0;
@@ -146,12 +146,17 @@ Packing pack(std::span<const PackInterval> intervals, int slot_count) {
   Packing packing;
   packing.offsets.assign(slots.size(), -1);
   Placed placed(end);
+  const auto place = [&](std::size_t index, std::int64_t offset) {
+    packing.offsets[index] = offset;
+    packing.arena_bytes = std::max(packing.arena_bytes, offset + packed_bytes(slots[index].size_bytes));
+    for (const PackInterval& stay : slots[index].stays) placed.add(stay, offset);
+  };
+  for (std::size_t index = 0; index < fixed.size(); ++index) {
+    if (fixed[index] >= 0 && !slots[index].stays.empty()) place(index, fixed[index]);
+  }
   for (const std::size_t index : order) {
-    const Slot& slot = slots[index];
-    if (slot.stays.empty()) continue;
-    const std::int64_t offset = packing.offsets[index] = placed.lowest_gap(slot.stays);
-    packing.arena_bytes = std::max(packing.arena_bytes, offset + packed_bytes(slot.size_bytes));
-    for (const PackInterval& stay : slot.stays) placed.add(stay, offset);
+    if (!slots[index].stays.empty() && packing.offsets[index] < 0)
+      place(index, placed.lowest_gap(slots[index].stays));
   }
   packing.arena_bytes = round_up(packing.arena_bytes, kPackedPage);
   return packing;

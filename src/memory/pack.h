@@ -29,7 +29,9 @@ std::int64_t packed_bytes(std::int64_t size_bytes);
 std::int64_t packed_alignment(std::int64_t size_bytes);
 
 /// Places each slot at an offset such that no two that live at the same time overlap: largest first, each
-/// at the lowest offset that is free. Deterministic and pure.
-Packing pack(std::span<const PackInterval> intervals, int slot_count);
+/// at the lowest offset that is free. `fixed`, by slot and not for all: those that have an offset already
+/// (others: -1). Deterministic and pure.
+Packing pack(std::span<const PackInterval> intervals, int slot_count,
+             std::span<const std::int64_t> fixed = {});
 
 }  // namespace penstock

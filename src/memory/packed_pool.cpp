@@ -16,16 +16,13 @@ namespace penstock {
 PackedPool::PackedPool(const std::vector<std::int64_t>& slot_bytes, const std::vector<std::int64_t>& offsets,
                        std::int64_t arena_bytes, std::int64_t capacity_bytes, bool poison)
     : arena_bytes_(arena_bytes), poison_(poison) {
-  require(slot_bytes.size() == offsets.size(), "each slot needs an offset");
   if (arena_bytes > capacity_bytes) {
     throw UserError(fmt::format("the packed pool needs {}, and the budget leaves {}; give a larger --memory",
                                 format_bytes(arena_bytes), format_bytes(capacity_bytes)));
   }
   require_available(arena_bytes, "the memory pool");
-  for (std::size_t i = 0; i < slot_bytes.size(); ++i) {
-    if (offsets[i] >= 0) check_place(offsets[i], slot_bytes[i]);
-    slots_.push_back({slot_bytes[i], offsets[i], -1, false});
-  }
+  for (const std::int64_t size_bytes : slot_bytes) slots_.push_back({size_bytes, -1, -1, false});
+  set_homes(offsets);
   arena_ = AddressRange(arena_bytes, AddressRange::Access::read_write);
   arena_.populate();
 }
@@ -44,6 +41,15 @@ void PackedPool::check_place(std::int64_t offset, std::int64_t size_bytes) const
   require(offset >= 0 && offset + packed_bytes(size_bytes) <= arena_bytes_,
           "an offset lies outside the arena");
   require(offset % packed_alignment(size_bytes) == 0, "an offset is not aligned");
+}
+
+void PackedPool::set_homes(const std::vector<std::int64_t>& offsets) {
+  require(slots_.size() == offsets.size(), "each slot needs an offset");
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (offsets[i] >= 0) check_place(offsets[i], slots_[i].size_bytes);
+    require(!slots_[i].held || slots_[i].offset == offsets[i], "a slot that is held would move");
+    slots_[i].home = offsets[i];
+  }
 }
 
 void PackedPool::follow(std::span<const std::int64_t> places) {

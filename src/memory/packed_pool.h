@@ -21,6 +21,8 @@ class PackedPool final : public Pool {
   void* acquire(int slot) override;
   void release(int slot) override;
   void follow(std::span<const std::int64_t> places) override;
+  /// Other offsets for slots, -1 as in the constructor. What is held must stay where it is.
+  void set_homes(const std::vector<std::int64_t>& offsets);
   /// InternalError: slots stay where they are.
   void hand_over(int from, int to) override;
   void* address(int slot) const override;

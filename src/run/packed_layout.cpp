@@ -1,6 +1,7 @@
 #include "run/packed_layout.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "memory/pack.h"
 
@@ -40,7 +41,7 @@ class StayCollector {
     for (Slot& slot : slots_) slot.crosses = slot.stays;
   }
 
-  PackedLayout pack() {
+  PackedLayout pack(std::vector<std::int64_t> homes) {
     for (std::size_t s = 0; s < slots_.size(); ++s) {
       Slot& slot = slots_[s];
       if (!slot.stays) continue;
@@ -49,14 +50,16 @@ class StayCollector {
           slot.first_end >= 0 ? slot.first_end : now_);
       if (!whole) set_item(slot, static_cast<int>(s));
     }
-    const Packing packing = penstock::pack(stays_, items_);
+    const Packing packing = penstock::pack(stays_, items_, homes);
     const auto offset = [&](int item) { return packing.offsets[static_cast<std::size_t>(item)]; };
     PackedLayout layout;
     layout.arena_bytes = packing.arena_bytes;
+    layout.homes = std::move(homes);
+    layout.homes.resize(slots_.size(), -1);
     for (std::size_t s = 0; s < slots_.size(); ++s) {
-      const int item = static_cast<int>(s);
-      layout.homes.push_back(offset(item) >= 0 || slots_[s].first_item < 0 ? offset(item)
-                                                                           : offset(slots_[s].first_item));
+      std::int64_t& home = layout.homes[s];
+      if (home < 0) home = offset(static_cast<int>(s));
+      if (home < 0 && slots_[s].first_item >= 0) home = offset(slots_[s].first_item);
     }
     for (const std::vector<int>& items : item_of_) {
       std::vector<std::int64_t>& places = layout.places.emplace_back();
@@ -115,11 +118,12 @@ class StayCollector {
 
 }  // namespace
 
-PackedLayout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps) {
+PackedLayout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps,
+                        std::vector<std::int64_t> homes) {
   StayCollector collector(map);
   collector.begin(steps.front().plan->boundary);
   for (const PlannedStep& planned : steps) collector.follow(planned);
-  return collector.pack();
+  return collector.pack(std::move(homes));
 }
 
 }  // namespace penstock::run

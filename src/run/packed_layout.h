@@ -25,7 +25,9 @@ struct PackedLayout {
 
 /// Places for all slots that the plans use. The plans share their boundary and run one after the other, in
 /// any order and number: what stays from one to the next is at the same place in all of them. A slot that
-/// comes and goes within a step may be elsewhere each time.
-PackedLayout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps);
+/// comes and goes within a step may be elsewhere each time. `homes`, by slot: where those are that stay
+/// where they are (others: -1).
+PackedLayout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps,
+                        std::vector<std::int64_t> homes = {});
 
 }  // namespace penstock::run

@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 
 namespace penstock::training {
@@ -39,8 +38,10 @@ Engine::Engine(const Program& program, const Options& options, MemoryPlan memory
     tier_description_ = made.description;
   }
   if (memory_plan_.packed) {
-    pool_ = std::make_unique<PackedPool>(memory_plan_.map.slot_bytes, memory_plan_.packed_homes,
-                                         memory_plan_.capacity_bytes, memory_plan_.capacity_bytes);
+    auto pool = std::make_unique<PackedPool>(memory_plan_.map.slot_bytes, memory_plan_.packed_homes,
+                                             memory_plan_.capacity_bytes, memory_plan_.capacity_bytes);
+    packed_pool_ = pool.get();
+    pool_ = std::move(pool);
   } else {
     pool_ = std::make_unique<VirtualPool>(
         memory_plan_.map.slot_bytes, VirtualPoolRule(memory_plan_.rule_bytes), memory_plan_.capacity_bytes);
@@ -58,8 +59,14 @@ run::StepStats Engine::evaluate_step(const kernels::StepContext& context) {
   return executor_->run(*program_.evaluation, *memory_plan_.evaluation, context);
 }
 
-void Engine::replace_plan(plan::Plan plan, const plan::Profile& profile, double predicted_step_seconds) {
-  memory_plan_.training = std::move(plan);
+void Engine::replace_plan(PlannedAgain plan) {
+  memory_plan_.training = std::move(plan.training);
+  if (packed_pool_ == nullptr) return;
+  memory_plan_.packed_homes = std::move(plan.packed_homes);
+  packed_pool_->set_homes(memory_plan_.packed_homes);
+}
+
+void Engine::replace_profile(const plan::Profile& profile, double predicted_step_seconds) {
   memory_plan_.profile = profile;
   memory_plan_.predicted_step_seconds = predicted_step_seconds;
 }

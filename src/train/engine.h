@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "memory/budget.h"
+#include "memory/packed_pool.h"
 #include "memory/pool.h"
 #include "plan/plan.h"
 #include "run/executor.h"
@@ -37,8 +38,10 @@ class Engine {
   run::StepStats train_step(const kernels::StepContext& context);
   run::StepStats evaluate_step(const kernels::StepContext& context);
 
-  /// From the next step on; the plan must be of plan_again().
-  void replace_plan(plan::Plan plan, const plan::Profile& profile, double predicted_step_seconds);
+  /// From the next step on.
+  void replace_plan(PlannedAgain plan);
+  /// What is known of times now.
+  void replace_profile(const plan::Profile& profile, double predicted_step_seconds);
   void set_trace(run::Trace* trace) { executor_->set_trace(trace); }
   /// All zero where there is no tier.
   TierStats tier_stats() const { return tier_ ? tier_->stats() : TierStats{}; }
@@ -56,6 +59,7 @@ class Engine {
   Budget budget_;
   std::vector<Reservation> reservations_;
   std::unique_ptr<Pool> pool_;
+  PackedPool* packed_pool_ = nullptr;  // pool_, where it is one
   std::unique_ptr<Tier> tier_;
   std::unique_ptr<run::Executor> executor_;
   std::vector<std::string> notes_;

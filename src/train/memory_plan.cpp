@@ -22,20 +22,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+plan::PoolRule packed_rule(std::int64_t budget_bytes) {
+  plan::PoolRule pool;
+  pool.footprint_bytes = packed_bytes;
+  pool.swappable = [](ir::StorageId, std::int64_t bytes) { return bytes >= kTierAlignment; };
+  pool.budget_bytes = budget_bytes;
+  pool.remaps = false;
+  return pool;
+}
+
 /// The problem of a step in a pool of `capacity_bytes` that rounds as one of `rule_bytes` does.
 plan::Problem step_problem(const lower::Executable& step, const run::StorageMap& map, bool packed,
                            std::int64_t rule_bytes, std::int64_t capacity_bytes,
                            const std::optional<plan::Boundary>& boundary) {
-  plan::PoolRule pool;
-  if (packed) {
-    pool.footprint_bytes = packed_bytes;
-    pool.swappable = [](ir::StorageId, std::int64_t bytes) { return bytes >= kTierAlignment; };
-    pool.budget_bytes = capacity_bytes;
-    pool.remaps = false;
-  } else {
-    pool = run::virtual_pool_rule(map, capacity_bytes, false, rule_bytes);
-  }
-  return run::make_problem(step, map, pool, boundary);
+  return run::make_problem(
+      step, map,
+      packed ? packed_rule(capacity_bytes) : run::virtual_pool_rule(map, capacity_bytes, false, rule_bytes),
+      boundary);
 }
 
 /// A plan that is packed takes about as much more than it was given as one that was given a little less.
@@ -158,7 +161,7 @@ class Planner {
         const double share = static_cast<double>(capacity_bytes) / static_cast<double>(arena_bytes);
         next = static_cast<std::int64_t>(static_cast<double>(given) * share * kLittleLess);
         if (arena_bytes <= capacity_bytes) {
-          packed_given_ = too_little = given;
+          result_.packed_given_bytes = packed_given_ = too_little = given;
           best = result_;
           if (next < given + step_bytes) break;
         } else {
@@ -195,8 +198,10 @@ std::int64_t MemoryPlan::overhead_bytes() const {
 
 namespace {
 
-/// Where moving memory takes more of the step than this, another pool is tried.
-constexpr double kMuchMapping = 0.05;
+/// Of the step.
+constexpr double kHardly = 0.01;
+/// Pages that were moved often are small ones, which kernels pay for.
+constexpr double kSmallPages = 1.03;
 
 /// What every policy plans with: the process's share taken off, refusals in terms of the whole budget.
 MemoryPlan plan_in_pool(const Program& program, const Options& options, bool packed,
@@ -239,17 +244,6 @@ MemoryPlan plan_in_pool(const Program& program, const Options& options, bool pac
   return result;
 }
 
-/// The share of the step that goes into mapping memory and starting transfers.
-double host_share(const Program& program, const MemoryPlan& plan) {
-  const bool training = program.training != nullptr;
-  const plan::Problem problem = step_problem(training ? *program.training : *program.evaluation, plan.map,
-                                             plan.packed, plan.rule_bytes, plan.capacity_bytes, std::nullopt);
-  const plan::Profile profile = plan.profile ? *plan.profile : plan::estimate_profile(problem, {});
-  const plan::Simulation simulation =
-      plan::simulate(problem, training ? *plan.training : *plan.evaluation, profile);
-  return simulation.host_seconds / simulation.step_seconds;
-}
-
 bool parse_pool(const std::string& text, const char* pool) {
   if (text != "auto" && text != "virtual" && text != "packed") {
     throw UserError("--pool '" + text + "' is not known; there are auto, virtual and packed");
@@ -257,30 +251,50 @@ bool parse_pool(const std::string& text, const char* pool) {
   return text == pool;
 }
 
-/// Pool `auto` is the virtual one, which needs less memory and can be planned for again. Small networks lose
-/// much of their time to moving memory there: they get the packed one where it holds them and is faster.
+/// A plan that hardly waits and hardly computes again: no pool has a better one.
+bool hardly_worse_than_compute(const Program& program, const MemoryPlan& plan) {
+  if (!plan.profile) return plan.policy == "keep";
+  const plan::Simulation simulation =
+      plan::simulate(planned_problem(program, plan), *plan.training, *plan.profile);
+  return simulation.stall_seconds + simulation.recompute_seconds < kHardly * simulation.step_seconds;
+}
+
+/// Pool `auto` is the packed one, where nothing moves, unless the virtual one, which holds more, has a faster
+/// plan.
 MemoryPlan plan_with(const Program& program, const Options& options, std::int64_t budget_bytes,
                      const Overhead& overhead, const ProfileSource& profile, bool only_whether) {
   const bool packed = parse_pool(options.pool, "packed");
-  MemoryPlan first = plan_in_pool(program, options, packed, budget_bytes, overhead, profile, only_whether);
-  if (only_whether || !parse_pool(options.pool, "auto") || host_share(program, first) < kMuchMapping)
-    return first;
+  const auto plan_in = [&](bool in_packed) {
+    return plan_in_pool(program, options, in_packed, budget_bytes, overhead, profile, only_whether);
+  };
+  if (only_whether || !parse_pool(options.pool, "auto")) return plan_in(packed);
+  std::optional<MemoryPlan> first;
   try {
     // Whether it fits is asked first: a refusal would search for the smallest budget, which nobody reads
     // here.
     plan_in_pool(program, options, true, budget_bytes, overhead, {}, true);
-    MemoryPlan second = plan_in_pool(program, options, true, budget_bytes, overhead, profile, false);
-    const bool better = first.profile ? second.predicted_step_seconds < first.predicted_step_seconds
-                                      : second.policy == first.policy && second.policy == "keep";
-    if (!better) return first;
-    second.in_memory_bytes = first.in_memory_bytes;
-    second.plan_seconds += first.plan_seconds;
-    second.planner_bytes = std::max(first.planner_bytes, second.planner_bytes);
-    second.earlier_peak_bytes = std::max(first.earlier_peak_bytes, second.earlier_peak_bytes);
-    return second;
+    first = plan_in(true);
+    first->in_memory_bytes = in_memory_bytes(program, options, overhead);
   } catch (const plan::BudgetError&) {
-    return first;
   }
+  if (first && hardly_worse_than_compute(program, *first)) return std::move(*first);
+  if (first && first->policy != "keep") {
+    try {
+      plan_in_pool(program, options, false, budget_bytes, overhead, {}, true);
+    } catch (const plan::BudgetError&) {
+      return std::move(*first);
+    }
+  }
+  MemoryPlan second = plan_in(false);
+  if (!first) return second;
+  const bool better = second.profile && first->profile
+                          ? second.predicted_step_seconds * kSmallPages < first->predicted_step_seconds
+                          : second.policy == "keep" && first->policy != "keep";
+  MemoryPlan& best = better ? second : *first;
+  best.plan_seconds = first->plan_seconds + second.plan_seconds;
+  best.planner_bytes = std::max(first->planner_bytes, second.planner_bytes);
+  best.earlier_peak_bytes = std::max(first->earlier_peak_bytes, second.earlier_peak_bytes);
+  return std::move(best);
 }
 
 }  // namespace
@@ -339,18 +353,40 @@ plan::Plan plan_evaluation(const Program& program, const MemoryPlan& plan, const
 }
 
 plan::Problem problem_again(const Program& program, const MemoryPlan& now) {
-  if (now.packed) return planned_problem(program, now);
-  return run::make_problem(*program.training, now.map,
-                           run::virtual_pool_rule(now.map, now.capacity_bytes, true, now.rule_bytes),
-                           std::nullopt);
+  if (!now.packed) {
+    return run::make_problem(*program.training, now.map,
+                             run::virtual_pool_rule(now.map, now.capacity_bytes, true, now.rule_bytes),
+                             std::nullopt);
+  }
+  plan::PoolRule pool = packed_rule(now.packed_given_bytes);
+  pool.swappable = [&](ir::StorageId storage, std::int64_t) {
+    return now.map.extent[static_cast<std::size_t>(storage)] >= 0;
+  };
+  return run::make_problem(*program.training, now.map, pool, std::nullopt);
 }
 
-plan::Plan plan_again(const Program& program, const MemoryPlan& now, const plan::Profile& profile) {
+PlannedAgain plan_again(const Program& program, const MemoryPlan& now, const plan::Profile& profile) {
   plan::PlanOptions options;
   options.policy = plan::PolicyKind::automatic;
   options.profile = &profile;
   options.dynamic_kernels = !program.training->variants.empty();
-  return plan::make_plan(problem_again(program, now), options);
+  PlannedAgain again{plan::make_plan(problem_again(program, now), options), {}};
+  if (!now.packed) return again;
+  std::vector<std::int64_t> homes(now.packed_homes.size(), -1);
+  for (const auto* plan : {&now.training, &now.evaluation}) {
+    if (!*plan) continue;
+    for (const plan::Place& place : (*plan)->boundary) {
+      const auto slot = static_cast<std::size_t>(place.storage);
+      if (place.resident) homes[slot] = now.packed_homes[slot];
+    }
+  }
+  const run::PlannedStep step{program.training.get(), &again.training};
+  run::PackedLayout layout = run::pack_plans(now.map, {&step, 1}, std::move(homes));
+  if (layout.arena_bytes > now.capacity_bytes)
+    throw plan::BudgetError(again.training.policy, layout.arena_bytes, now.capacity_bytes);
+  again.training.places = std::move(layout.places.front());
+  again.packed_homes = std::move(layout.homes);
+  return again;
 }
 
 }  // namespace penstock::training

@@ -42,6 +42,7 @@ struct MemoryPlan {
   double predicted_step_seconds = 0;       ///< simulated; 0 where there is no profile
   bool packed = false;                     ///< which pool
   std::vector<std::int64_t> packed_homes;  ///< by slot: where it is between steps
+  std::int64_t packed_given_bytes = 0;  ///< what plans for the packed pool are made for, less than the pool
 
   std::int64_t overhead_bytes() const;
 };
@@ -76,9 +77,13 @@ plan::Profile with_moves(const Program& program, const MemoryPlan& plan, plan::P
 plan::Plan plan_evaluation(const Program& program, const MemoryPlan& plan, const plan::Boundary& boundary);
 
 /// Another plan of the training step for the pool and the tier that `now` led to, from a newer profile: only
-/// what has space on the tier is swapped. Throws plan::BudgetError where there is none. Only for the virtual
-/// pool.
-plan::Plan plan_again(const Program& program, const MemoryPlan& now, const plan::Profile& profile);
+/// what has space on the tier is swapped, and in a packed pool the state that is there stays where it is.
+/// Throws plan::BudgetError where there is none.
+struct PlannedAgain {
+  plan::Plan training;
+  std::vector<std::int64_t> packed_homes;  ///< of a packed pool
+};
+PlannedAgain plan_again(const Program& program, const MemoryPlan& now, const plan::Profile& profile);
 /// The problem that such a plan solves.
 plan::Problem problem_again(const Program& program, const MemoryPlan& now);
 

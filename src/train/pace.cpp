@@ -57,7 +57,7 @@ std::optional<std::string> Pace::after_step(const run::StepStats& stats, const r
   }
   look(stats, events);
   const MemoryPlan& plan = engine_.memory_plan();
-  if (plan.policy != "auto" || !plan.profile || plan.packed) return std::nullopt;
+  if (plan.policy != "auto" || !plan.profile) return std::nullopt;
   if (!plan.overhead.contains("planner") || plan.planner_bytes > plan.budget_bytes / kPlannerShare)
     return std::nullopt;
   if (steps_ < next_look_ || !is_off()) return std::nullopt;
@@ -161,11 +161,11 @@ std::string Pace::plan_again() {
   const plan::Problem problem = problem_again(program_, now);
   const double as_planned = now.predicted_step_seconds;
   const double kept_seconds = plan::simulate(problem, *now.training, seen).step_seconds;
-  std::optional<plan::Plan> changed;
+  std::optional<PlannedAgain> changed;
   double changed_seconds = std::numeric_limits<double>::infinity();
   try {
     changed = training::plan_again(program_, now, seen);
-    changed_seconds = plan::simulate(problem, *changed, seen).step_seconds;
+    changed_seconds = plan::simulate(problem, changed->training, seen).step_seconds;
   } catch (const plan::BudgetError&) {
     // The pool was made for the plan that it has, and may hold no other.
   }
@@ -177,10 +177,11 @@ std::string Pace::plan_again() {
                         format_bytes(static_cast<std::int64_t>(seen.tier.read_bandwidth)), 100 * tier);
   }
   if (changed_seconds > kWorthIt * kept_seconds) {
-    engine_.replace_plan(*now.training, seen, kept_seconds);
+    engine_.replace_profile(seen, kept_seconds);
     return line;
   }
-  engine_.replace_plan(std::move(*changed), seen, changed_seconds);
+  engine_.replace_plan(std::move(*changed));
+  engine_.replace_profile(seen, changed_seconds);
   ++replans_;
   return line + fmt::format("; planned again: {:.2f} s", changed_seconds);
 }

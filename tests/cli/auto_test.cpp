@@ -72,21 +72,24 @@ TEST_F(BudgetAuto, RecomputesWhereTheTierIsSlow) {
 TEST_F(BudgetAuto, PlansAgainWhenTheTierIsNotWhatWasMeasured) {
   const auto whole = train({"--policy", "keep"});
   const std::string budget = tight();
-  const std::vector<std::string> slow{"--memory",         budget,   "--tier", "ram",
-                                      "--tier-bandwidth", "80MB/s", "--pool", "virtual"};
-  train(slow);  // in a pool that can be planned for again
-  auto profile = nlohmann::json::parse(read_file(profile_file()));
-  for (auto& [key, value] : profile["tier"].items()) {
-    if (value.is_number() && key.find("bandwidth") != std::string::npos) value = 1e11;
+  for (const char* pool : {"virtual", "packed"}) {
+    const std::vector<std::string> slow{"--memory",         budget,   "--tier", "ram",
+                                        "--tier-bandwidth", "80MB/s", "--pool", pool};
+    train(slow);
+    auto profile = nlohmann::json::parse(read_file(profile_file()));
+    for (auto& [key, value] : profile["tier"].items()) {
+      if (value.is_number() && key.find("bandwidth") != std::string::npos) value = 1e11;
+    }
+    const TemporaryFolder folder;
+    std::ofstream(folder.file("profile.json")) << profile;
+    std::vector<std::string> wrong = slow;
+    wrong.insert(wrong.end(), {"--profile", folder.file("profile.json")});
+    const auto part = train(wrong);
+    EXPECT_EQ(part["pool"], pool);
+    EXPECT_GE(part["replans"], 1) << pool;
+    EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]) << pool;
+    EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]) << pool;
   }
-  const TemporaryFolder folder;
-  std::ofstream(folder.file("profile.json")) << profile;
-  std::vector<std::string> wrong = slow;
-  wrong.insert(wrong.end(), {"--profile", folder.file("profile.json")});
-  const auto part = train(wrong);
-  EXPECT_GE(part["replans"], 1);
-  EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]);
-  EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]);
 }
 
 TEST_F(BudgetAuto, ADamagedCacheIsMeasuredAnewAndADamagedFileRefused) {
