@@ -1,8 +1,10 @@
 """What the benchmark scripts share: running the program and telling ratios with their spread."""
 import argparse
 import json
+import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -26,6 +28,32 @@ def train(penstock, *arguments):
         path = pathlib.Path(folder) / "result.json"
         subprocess.run([penstock, "train", *map(str, arguments), "--quiet", "--json", str(path)], check=True)
         return json.loads(path.read_text())
+
+
+class Turns:
+    """Runs that take turns step by step, so that they see the same machine though its speed changes within seconds."""
+
+    def __init__(self, penstock):
+        self.penstock = penstock
+        self.folder = tempfile.TemporaryDirectory()
+        self.runs = []
+
+    def start(self, *arguments):
+        """Starts `penstock train` and lets it take its first step. Returns its number."""
+        path = pathlib.Path(self.folder.name) / f"{len(self.runs)}.json"
+        process = subprocess.Popen([self.penstock, "train", *map(str, arguments), "--quiet", "--take-turns", "--json", str(path)])
+        self.runs.append((process.pid, path))
+        os.waitpid(process.pid, os.WUNTRACED)
+        return len(self.runs) - 1
+
+    def step(self, run):
+        """Lets a run take one step. Returns whether it goes on."""
+        os.kill(self.runs[run][0], signal.SIGCONT)
+        return os.WIFSTOPPED(os.waitpid(self.runs[run][0], os.WUNTRACED)[1])
+
+    def result(self, run):
+        """Its JSON, once it has ended."""
+        return json.loads(self.runs[run][1].read_text())
 
 
 def smallest_mib(penstock, *arguments):

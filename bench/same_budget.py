@@ -1,7 +1,9 @@
 """Larger batches under the same budget: the largest batch b0 that trains in memory within it, against multiples of b0.
 
-Each run a fresh process, interleaved; speeds are compared inside a round.
-usage: same_budget.py PENSTOCK [--model resnet50] [--memory 1GiB] [--times 3.1,7.5] [--rounds 2] [--steps 4] [--slow 200MB/s]
+Each run a fresh process. On disk they take turns step by step, b0 before each other, and each step is compared with the
+one before it. The slow tier's transfers would go on between turns, so there whole runs alternate. The first step of a run
+does not count.
+usage: same_budget.py PENSTOCK [--model resnet50] [--memory 1GiB] [--times 3.1,7.5] [--rounds 2] [--steps 6] [--slow 200MB/s]
 """
 import argparse
 import json
@@ -27,7 +29,7 @@ def main():
     parser.add_argument("--memory", default="1GiB")
     parser.add_argument("--times", default="3.1,7.5")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--slow", default="200MB/s", help="bandwidth of a tier in memory, for the last row")
     parser.add_argument("--policy", default="auto")
     options = parser.parse_args()
@@ -38,16 +40,35 @@ def main():
         cases.append((times[-1], f"memory at {options.slow}", ["--tier", "ram", "--tier-bandwidth", options.slow]))
     shared = ["--lr", "0.01", "--memory", options.memory]
     speeds, ratios, last = [], [[] for _ in cases], [None] * len(cases)
+    whole = [options.model, "--batch", b0, "--policy", "keep", *shared]
+    large = [[options.model, "--batch", round(factor * b0), "--steps", options.steps, "--policy", options.policy, *shared, *more]
+             for factor, _, more in cases]
+    on_disk = len(times)
     for _ in range(options.rounds):
-        whole = common.train(options.penstock, options.model, "--batch", b0, "--steps", 2 * options.steps, "--policy",
-                             "keep", *shared)
-        speeds.append(whole["images_per_second"])
-        for i, (factor, _, more) in enumerate(cases):
-            part = common.train(options.penstock, options.model, "--batch", round(factor * b0), "--steps", options.steps,
-                                "--policy", options.policy, *shared, *more)
-            assert part["peak_rss_bytes"] <= part["budget_bytes"], "the budget did not hold"
-            ratios[i].append(100 * part["images_per_second"] / whole["images_per_second"])
-            last[i] = part
+        turns = common.Turns(options.penstock)
+        reference = turns.start(*whole, "--steps", on_disk * options.steps + 1)
+        runs = [turns.start(*arguments) for arguments in large[:on_disk]]
+        for step in range(1, options.steps):
+            for run in runs:
+                turns.step(reference)
+                turns.step(run)
+        while any([turns.step(run) for run in runs]):
+            pass
+        while turns.step(reference):
+            pass
+        b0_seconds = turns.result(reference)["step_seconds"][1:]
+        speeds += [b0 / seconds for seconds in b0_seconds]
+        for i in range(on_disk):
+            last[i] = turns.result(runs[i])
+            seconds = last[i]["step_seconds"][1:]
+            batch = round(cases[i][0] * b0)
+            ratios[i] += [100 * (batch / mine) / (b0 / its) for mine, its in zip(seconds, b0_seconds[i::on_disk])]
+        for i in range(on_disk, len(cases)):
+            before = common.train(options.penstock, *whole, "--steps", 2 * options.steps)["images_per_second"]
+            last[i] = common.train(options.penstock, *large[i])
+            after = common.train(options.penstock, *whole, "--steps", 2 * options.steps)["images_per_second"]
+            ratios[i].append(100 * last[i]["images_per_second"] / ((before + after) / 2))
+        assert all(part["peak_rss_bytes"] <= part["budget_bytes"] for part in last), "the budget did not hold"
     print(f"{options.model} within {options.memory}: b0 = {b0} in memory, {common.spread(speeds)} images/s")
     print("| batch | tier | % of b0's images/s | peak | out per step | in per step | computed again | predicted / measured |")
     print("|---|---|---|---|---|---|---|---|")
