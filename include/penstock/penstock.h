@@ -192,6 +192,7 @@ struct Options {
   std::string command;      ///< what the report says the run was started by
 
   std::function<void(const Progress&)> on_step;
+  bool settle_steps = false;  ///< no transfer is under way while on_step runs: it may stop the process
   std::function<void(const RunPhase&)> on_phase;
   std::function<void(const std::string&)>
       on_note;  ///< one line worth telling: what memory was taken, a warning

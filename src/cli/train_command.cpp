@@ -46,6 +46,7 @@ void run_train(RunOptions& run) {
   ProgressView view(detail_of(run));
   // Whoever waits for us to take turns is gone when it dies; nobody else would let us go on.
   if (run.take_turns) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  run.options.settle_steps = run.take_turns;
   run.options.on_step = [&](const Progress& progress) {
     view.step(progress);
     if (run.take_turns) std::raise(SIGSTOP);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <span>
 
@@ -263,7 +264,7 @@ std::vector<Profiler::Measured> Profiler::sample(int count, std::int64_t memory_
 }
 
 double Profiler::slowdown(Tier& tier) {
-  constexpr int kRead = 0, kWritten = 1, kOps = 6;
+  constexpr int kRead = 0, kWritten = 1, kOps = 6, kParts = 4;
   constexpr std::size_t kQueued = 8;
   constexpr double kSecondsOfOp = 0.03;
   const auto extent = static_cast<std::size_t>(tier.extent_bytes(kRead));
@@ -282,23 +283,35 @@ double Profiler::slowdown(Tier& tier) {
       queue.push_back(tier.write(kWritten, buffers + extent));
     }
   };
-  double alone_seconds = 0, beside_seconds = 0;
-  std::int64_t bytes = 0;
+  // In parts, and the fastest part counts, alone and beside transfers: the machine's speed may change
+  // between.
+  double slower_seconds = 0, bytes = 0;
   for (const Measured& op : sample(kOps, static_cast<std::int64_t>(work.size()))) {
     PlacedOp placed(*op.step, op.op, *op.kernel, work);
     placed.run();
-    const int runs = static_cast<int>(std::clamp(kSecondsOfOp / (op.seconds + 1e-6), 1.0, 300.0));
-    for (int i = 0; i < runs; ++i) alone_seconds += placed.run();
-    const std::int64_t before = moved_bytes();
-    for (int i = 0; i < runs; ++i) {
-      keep_moving();
-      beside_seconds += placed.run();
-    }
-    bytes += moved_bytes() - before;
+    const int runs = static_cast<int>(std::clamp(kSecondsOfOp / kParts / (op.seconds + 1e-6), 1.0, 50.0));
+    const auto fastest_part = [&](const auto& before_each) {
+      double fastest = std::numeric_limits<double>::infinity();
+      for (int part = 0; part < kParts; ++part) {
+        double seconds = 0;
+        for (int i = 0; i < runs; ++i) {
+          before_each();
+          seconds += placed.run();
+        }
+        fastest = std::min(fastest, seconds);
+      }
+      return fastest;
+    };
+    const double before = fastest_part([] {});
+    const std::int64_t before_bytes = moved_bytes();
+    const double beside = fastest_part(keep_moving);
+    bytes += static_cast<double>(moved_bytes() - before_bytes) / kParts;
     for (const Ticket ticket : queue) tier.wait(ticket);
     queue.clear();
+    const double after = fastest_part([] {});
+    slower_seconds += std::max(0.0, beside - std::min(before, after));
   }
-  return bytes > 0 ? std::max(0.0, beside_seconds - alone_seconds) / static_cast<double>(bytes) : 0;
+  return bytes > 0 ? slower_seconds / bytes : 0;
 }
 
 namespace {

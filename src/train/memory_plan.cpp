@@ -161,10 +161,13 @@ class Planner {
         const double share = static_cast<double>(capacity_bytes) / static_cast<double>(arena_bytes);
         next = static_cast<std::int64_t>(static_cast<double>(given) * share * kLittleLess);
         if (arena_bytes <= capacity_bytes) {
+          const bool is_first = !best && too_much > capacity_bytes;
           result_.packed_given_bytes = packed_given_ = too_little = given;
           best = result_;
-          if (next < given + step_bytes) break;
+          // Where the first fits with much to spare, one more is tried; none after one that was too large.
+          if (!is_first || next < given + step_bytes) break;
         } else {
+          if (best) break;
           if (options_.policy == plan::PolicyKind::keep)
             throw plan::BudgetError(policy, arena_bytes, capacity_bytes);
           too_much = given;
@@ -198,10 +201,8 @@ std::int64_t MemoryPlan::overhead_bytes() const {
 
 namespace {
 
-/// Of the step.
-constexpr double kHardly = 0.01;
-/// Pages that were moved often are small ones, which kernels pay for.
-constexpr double kSmallPages = 1.03;
+/// By so much kernels are slower in the virtual pool, where pages that were moved in parts are small ones.
+constexpr double kSmallPages = 0.03;
 
 /// What every policy plans with: the process's share taken off, refusals in terms of the whole budget.
 MemoryPlan plan_in_pool(const Program& program, const Options& options, bool packed,
@@ -251,12 +252,12 @@ bool parse_pool(const std::string& text, const char* pool) {
   return text == pool;
 }
 
-/// A plan that hardly waits and hardly computes again: no pool has a better one.
+/// A plan that waits and computes again for so little that the virtual pool has no better one.
 bool hardly_worse_than_compute(const Program& program, const MemoryPlan& plan) {
   if (!plan.profile) return plan.policy == "keep";
   const plan::Simulation simulation =
       plan::simulate(planned_problem(program, plan), *plan.training, *plan.profile);
-  return simulation.stall_seconds + simulation.recompute_seconds < kHardly * simulation.step_seconds;
+  return simulation.stall_seconds + simulation.recompute_seconds < kSmallPages * simulation.step_seconds;
 }
 
 /// Pool `auto` is the packed one, where nothing moves, unless the virtual one, which holds more, has a faster
@@ -288,7 +289,7 @@ MemoryPlan plan_with(const Program& program, const Options& options, std::int64_
   MemoryPlan second = plan_in(false);
   if (!first) return second;
   const bool better = second.profile && first->profile
-                          ? second.predicted_step_seconds * kSmallPages < first->predicted_step_seconds
+                          ? second.predicted_step_seconds * (1 + kSmallPages) < first->predicted_step_seconds
                           : second.policy == "keep" && first->policy != "keep";
   MemoryPlan& best = better ? second : *first;
   best.plan_seconds = first->plan_seconds + second.plan_seconds;

@@ -138,6 +138,7 @@ class Run {
       stalls.push_back(stats.stall_seconds);
       recomputes.push_back(stats.recompute_seconds);
       computes.push_back(stats.compute_seconds);
+      if (job_.options.settle_steps) engine_->executor().quiesce();
       tell(step + 1, epoch, stats);
       recorder_.after_step(step + 1, events, *engine_->memory_plan().training);
       if (const auto why = watch.after_step(stats)) job_.note(*why);

@@ -53,6 +53,17 @@ TEST(Pack, AStayAcrossTheEndMeetsBothEnds) {
   EXPECT_EQ(packing.arena_bytes, 8192 + 4096);
 }
 
+TEST(Pack, WhatIsFixedStaysAndTheRestGoesAboutIt) {
+  const std::vector<PackInterval> intervals{
+      {0, 0, 9, 4096}, {1, 0, 9, 4096}, {2, 2, 3, 8192}, {3, 2, 5, 4096}, {4, 6, 7, 8192}};
+  const std::vector<std::int64_t> fixed{4096, -1, -1};
+  const Packing packing = pack(intervals, static_cast<int>(intervals.size()), fixed);
+  check(intervals, packing, 10);
+  EXPECT_EQ(packing.offsets[0], 4096);
+  EXPECT_EQ(packing.offsets[2], 8192);  // not below, where it is too narrow now
+  EXPECT_EQ(packing.offsets[4], packing.offsets[2]);
+}
+
 TEST(Pack, RandomStepsDoNotOverlapAndWasteLittle) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const CounterRandom random(seed, RandomPurpose::synthetic, 0, 1);

@@ -330,6 +330,16 @@ TEST(PackedPool, FollowsPlacesAndThenGoesHome) {
   }
 }
 
+TEST(PackedPool, OnlyWhatIsNotHeldGetsAnotherHome) {
+  PackedPool pool({4096, 4096}, {0, 4096}, 12288, 12288);
+  auto* const first = static_cast<std::byte*>(pool.acquire(0));
+  EXPECT_THROW(pool.set_homes({8192, 4096}), InternalError);
+  pool.set_homes({0, 8192});
+  EXPECT_EQ(pool.acquire(1), first + 8192);
+  EXPECT_EQ(pool.address(0), first);
+  EXPECT_THROW(pool.set_homes({0}), InternalError);
+}
+
 TEST(PackedPool, TouchesItsArenaAtStart) {
   const std::int64_t before = process_memory().resident_bytes;
   const PackedPool pool({48 * kMiB}, {0}, 48 * kMiB, 48 * kMiB);
