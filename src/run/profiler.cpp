@@ -243,7 +243,7 @@ void Profiler::tier(const MakeTier& make, plan::Profile& profile) {
   rates.write_bandwidth_together = std::min(together, rates.write_bandwidth);
   rates.read_bandwidth_together = std::min(together, rates.read_bandwidth);
   meter.latency(profile);
-  profile.host.transfer_seconds_per_byte = slowdown(*tier);
+  side_by_side(*tier, profile);
 }
 
 std::vector<Profiler::Measured> Profiler::sample(int count, std::int64_t memory_bytes) const {
@@ -263,10 +263,10 @@ std::vector<Profiler::Measured> Profiler::sample(int count, std::int64_t memory_
   return chosen;
 }
 
-double Profiler::slowdown(Tier& tier) {
+void Profiler::side_by_side(Tier& tier, plan::Profile& profile) {
   constexpr int kRead = 0, kWritten = 1, kOps = 6, kParts = 4;
   constexpr std::size_t kQueued = 8;
-  constexpr double kSecondsOfOp = 0.03;
+  constexpr double kSecondsOfOp = 0.03, kSteadyBytes = 64e6;
   const auto extent = static_cast<std::size_t>(tier.extent_bytes(kRead));
   std::byte* buffers = memory_.data();
   const std::span<std::byte> work(buffers + 2 * extent,
@@ -286,6 +286,11 @@ double Profiler::slowdown(Tier& tier) {
   // In parts, and the fastest part counts, alone and beside transfers: the machine's speed may change
   // between.
   double slower_seconds = 0, bytes = 0;
+  // Transfers that never ran out while ops ran: those of ops that are shorter than what is queued.
+  double steady_seconds = 0, steady_bytes = 0;
+  plan::TierProfile& rates = profile.tier;
+  const double both_bandwidths = rates.read_bandwidth_together + rates.write_bandwidth_together;
+  const double queued_seconds = static_cast<double>(kQueued * extent) / both_bandwidths;
   for (const Measured& op : sample(kOps, static_cast<std::int64_t>(work.size()))) {
     PlacedOp placed(*op.step, op.op, *op.kernel, work);
     placed.run();
@@ -304,14 +309,27 @@ double Profiler::slowdown(Tier& tier) {
     };
     const double before = fastest_part([] {});
     const std::int64_t before_bytes = moved_bytes();
+    const double begin = clock_seconds();
     const double beside = fastest_part(keep_moving);
-    bytes += static_cast<double>(moved_bytes() - before_bytes) / kParts;
+    const auto moved = static_cast<double>(moved_bytes() - before_bytes);
+    bytes += moved / kParts;
+    if (op.seconds < queued_seconds / 2) {
+      steady_seconds += clock_seconds() - begin;
+      steady_bytes += moved;
+    }
     for (const Ticket ticket : queue) tier.wait(ticket);
     queue.clear();
     const double after = fastest_part([] {});
     slower_seconds += std::max(0.0, beside - std::min(before, after));
   }
-  return bytes > 0 ? slower_seconds / bytes : 0;
+  profile.host.transfer_seconds_per_byte = bytes > 0 ? slower_seconds / bytes : 0;
+  // In a step there are always ops beside transfers.
+  if (steady_bytes < kSteadyBytes) return;
+  const double share = std::min(1.0, steady_bytes / steady_seconds / both_bandwidths);
+  for (double* rate : {&rates.read_bandwidth, &rates.write_bandwidth, &rates.read_bandwidth_together,
+                       &rates.write_bandwidth_together}) {
+    *rate *= share;
+  }
 }
 
 namespace {

@@ -51,8 +51,8 @@ class Profiler {
   double measure(const lower::Executable& step, ir::OpId op, const kernels::Kernel& kernel);
   /// About `count` of those that fit the memory, such that all together are like the step.
   std::vector<Measured> sample(int count, std::int64_t memory_bytes) const;
-  /// Seconds that ops lose to each byte that is moved beside them.
-  double slowdown(Tier& tier);
+  /// Ops and transfers beside each other: what ops lose, and how fast transfers are then.
+  void side_by_side(Tier& tier, plan::Profile& profile);
 
   AddressRange memory_;
   std::vector<Measured> measured_;
