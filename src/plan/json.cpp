@@ -162,8 +162,9 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
           profile.tier.read_bandwidth_together, profile.tier.write_bandwidth_together}) {
       if (!(bandwidth > 0)) throw UserError("a bandwidth is not above 0");
     }
-    for (const double seconds : {profile.host.mapping_seconds, profile.host.mapping_seconds_per_byte, profile.host.moves_each,
-                                 profile.host.transfer_seconds, profile.host.transfer_seconds_per_byte}) {
+    for (const double seconds :
+         {profile.host.mapping_seconds, profile.host.mapping_seconds_per_byte, profile.host.moves_each,
+          profile.host.transfer_seconds, profile.host.transfer_seconds_per_byte}) {
       if (!(seconds >= 0)) throw UserError("a time of the host is below 0");
     }
     for (const auto& variants : profile.op_seconds) {

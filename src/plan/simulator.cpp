@@ -130,7 +130,8 @@ class Simulator {
   void map(std::int64_t bytes) {
     if (!problem_.remaps) return;
     const HostProfile& host = profile_.host;
-    spend(host.moves_each * host.mapping_seconds + static_cast<double>(bytes) * host.mapping_seconds_per_byte);
+    spend(host.moves_each * host.mapping_seconds +
+          static_cast<double>(bytes) * host.mapping_seconds_per_byte);
   }
 
   /// What compute loses while it is under way is taken off at once.
