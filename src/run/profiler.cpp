@@ -323,8 +323,9 @@ void Profiler::side_by_side(Tier& tier, plan::Profile& profile) {
     slower_seconds += std::max(0.0, beside - std::min(before, after));
   }
   profile.host.transfer_seconds_per_byte = bytes > 0 ? slower_seconds / bytes : 0;
-  // In a step there are always ops beside transfers.
-  if (steady_bytes < kSteadyBytes) return;
+  // In a step there are always ops beside transfers. They do not slow down a tier so slow that what is queued
+  // outlasts the measurement, which would say nothing of it.
+  if (steady_bytes < kSteadyBytes || queued_seconds > kSecondsOfOp / 4) return;
   const double share = std::min(1.0, steady_bytes / steady_seconds / both_bandwidths);
   for (double* rate : {&rates.read_bandwidth, &rates.write_bandwidth, &rates.read_bandwidth_together,
                        &rates.write_bandwidth_together}) {

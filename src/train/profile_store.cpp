@@ -123,7 +123,7 @@ std::string ProfileStore::key() const {
   const lower::Executable& step = *program_.training;
   Sha256 hash;
   const auto add = [&hash](const std::string& text) { hash.update(text.data(), text.size() + 1); };
-  add(fmt::format("profile 8, penstock {}, {} threads", version(), threads_));
+  add(fmt::format("profile 9, penstock {}, {} threads", version(), threads_));
   add(processor_name());
   add(ir::print(step.graph));
   for (const auto& kernel : step.kernels) add(kernel->implementation());
