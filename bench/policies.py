@@ -2,9 +2,9 @@
 
 Budgets lie between the smallest that `auto` trains in and what the network needs in memory. Prints % of in-memory
 speed, `auto` against the best of the others, and the lowest budget of each policy; figures and pages go to the folder
---results. All runs of a budget, and everything in memory, take turns step by step, and each step is compared with the
-others of its turn: a policy is to be compared, not the hour of the day. What counts is the mean of a run's fastest third:
-other programs make steps slower and never faster. The first step of each run does not count.
+--results. All runs of a budget, and everything in memory, take turns step by step: a policy is to be compared, not the
+hour of the day. What counts is the mean of a run's fastest third: other programs make steps slower and never faster.
+The first step of each run does not count.
 usage: policies.py PENSTOCK [--models resnet50:8,vgg16:4,densenet121:8,inception-v4:4,unet:2] [--steps 12] [--rounds 2]
                    [--parts 0.1,0.25,0.5,0.75] [--results build/bench-results]
 """
@@ -25,8 +25,8 @@ def planned(penstock, model, batch, folder):
     return json.loads(path.read_text())
 
 
-def later_steps(cell):
-    return [seconds for run in cell["step_seconds"] for seconds in run[1:]]
+def later_steps(runs):
+    return [seconds for run in runs for seconds in run[1:]]
 
 
 def ratio(these, those):
@@ -65,8 +65,8 @@ def main():
         keep, *cells = json.loads(result.read_text())["cells"]
         for row, budget in enumerate(budgets):
             of_budget = cells[len(POLICIES) * row:len(POLICIES) * (row + 1)]
-            seconds = {cell["policy"]: later_steps(cell) for cell in of_budget if cell["feasible"]}
-            in_memory = later_steps({"step_seconds": keep["step_seconds"][row::len(budgets)]})
+            seconds = {cell["policy"]: later_steps(cell["step_seconds"]) for cell in of_budget if cell["feasible"]}
+            in_memory = later_steps(keep["step_seconds"][row::len(budgets)])
             texts = [f"{100 * ratio(in_memory, seconds[policy]):.1f}" if policy in seconds else "cannot run" for policy in POLICIES]
             others = [ratio(values, seconds["auto"]) for policy, values in seconds.items() if policy != "auto"]
             behind += bool(others) and min(others) < 0.98

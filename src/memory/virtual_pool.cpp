@@ -88,7 +88,6 @@ void VirtualPool::hand_over(int from, int to) {
 void VirtualPool::make(const PagePlacement::Moves& moves) {
   for (const PagePlacement::Move& each : moves) {
     move(at(each.from), at(each.to), each.size_bytes);
-    moved_bytes_ += each.size_bytes;
     if (each.from < placement_.slots_end()) close(at(each.from), each.size_bytes);
   }
 }

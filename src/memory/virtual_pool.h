@@ -37,9 +37,8 @@ class VirtualPool final : public Pool {
   std::int64_t asked_bytes() const override { return asked_bytes_; }
   std::int64_t peak_lost_bytes() const override { return peak_lost_bytes_; }
   const VirtualPoolRule& rule() const { return rule_; }
-  /// How often memory was moved so far, and how much.
+  /// Calls of mremap so far.
   std::int64_t moves() const { return moves_; }
-  std::int64_t moved_bytes() const { return moved_bytes_; }
 
  private:
   struct Slot {
@@ -65,7 +64,6 @@ class VirtualPool final : public Pool {
   std::int64_t asked_bytes_ = 0;
   std::int64_t peak_lost_bytes_ = 0;
   std::int64_t moves_ = 0;
-  std::int64_t moved_bytes_ = 0;
 };
 
 }  // namespace penstock

@@ -1,6 +1,5 @@
 #include "run/packed_layout.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "memory/pack.h"

@@ -168,8 +168,7 @@ TEST(Executor, SwappingChangesNoBit) {
   EXPECT_GT(swapped_runs, 80);
 }
 
-/// The same in a packed pool, where a storage may be elsewhere at each stay; and a plan's moves in the other
-/// pool are those that a rehearsal counts.
+/// The same in a packed pool, where a storage may be elsewhere at each stay.
 TEST(Executor, PlacesThatChangeChangeNoBit) {
   int elsewhere = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
