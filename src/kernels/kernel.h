@@ -89,6 +89,6 @@ class Backend {
 };
 
 std::unique_ptr<Backend> make_reference_backend();
-std::unique_ptr<Backend> make_onednn_backend();
+std::unique_ptr<Backend> make_cpu_backend();
 
 }  // namespace penstock::kernels

@@ -21,7 +21,7 @@ Program make_program(const Network& network, const models::ModelOptions& options
                      const OptimizerOptions* optimizer, bool evaluation,
                      const lower::ExchangeOptions& exchange, bool variants) {
   Program program;
-  program.backend = kernels::make_onednn_backend();
+  program.backend = kernels::make_cpu_backend();
   if (optimizer != nullptr) {
     lower::LowerOptions how;
     how.exchange = exchange;

@@ -76,13 +76,13 @@ class NativeConvTest : public ::testing::TestWithParam<OpCase> {};
 
 TEST_P(NativeConvTest, AgreesWithTheReference) {
   const auto expected = run_case(*kernels::make_reference_backend(), GetParam());
-  EXPECT_EQ(difference(run_case(*kernels::make_onednn_backend(), GetParam()), expected, 2e-5), "");
+  EXPECT_EQ(difference(run_case(*kernels::make_cpu_backend(), GetParam()), expected, 2e-5), "");
 }
 
 TEST_P(NativeConvTest, ThreadsChangeNoBit) {
   const int threads = omp_get_max_threads();
   omp_set_num_threads(3);
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const auto three = run_case(*backend, GetParam());
   omp_set_num_threads(1);
   const auto one = run_case(*backend, GetParam());

@@ -62,7 +62,7 @@ std::vector<lower::ExchangeOptions> many_sizes() {
 }
 
 TEST(Exchange, RanksThatAgreeLearnWhatOneLearns) {
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const lower::Executable alone = lowered(*backend, {});
   StepRunner one(*backend, alone);
   for (int i = 0; i < 3; ++i) one.run();
@@ -78,7 +78,7 @@ TEST(Exchange, RanksThatAgreeLearnWhatOneLearns) {
 }
 
 TEST(Exchange, EachUpdateWaitsForItsOwnBucketOnly) {
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   for (const lower::ExchangeOptions& options : many_sizes()) {
     const ir::Graph graph = lowered(*backend, options).graph;
     std::set<std::int32_t> on_the_way;
@@ -108,7 +108,7 @@ TEST(Exchange, EachUpdateWaitsForItsOwnBucketOnly) {
 }
 
 TEST(Exchange, ShardsOfAllRanksMakeTheWholeState) {
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const auto state_bytes = [](const ir::Graph& graph) {
     std::int64_t bytes = 0;
     for (const ir::Carried& state : graph.carried) {

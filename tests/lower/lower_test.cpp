@@ -77,7 +77,7 @@ void expect_close(const std::map<std::string, std::vector<float>>& have,
 
 void expect_same_training(const ir::Graph& forward, int steps, double tolerance) {
   const ir::Graph graph = training_step(lower::fuse(forward), {.momentum = 0.9F, .weight_decay = 1e-3F});
-  const auto fast = kernels::make_onednn_backend();
+  const auto fast = kernels::make_cpu_backend();
   const auto plain = kernels::make_reference_backend();
   const lower::Executable fast_step = lower::lower(graph, *fast);
   const lower::Executable plain_step = lower::lower(graph, *plain);
@@ -100,7 +100,7 @@ TEST(Lower, TrainsAResidualNetworkAsTheReferenceDoes) {
 
 TEST(Lower, SharingMemoryChangesNothing) {
   const ir::Graph graph = training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F});
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const lower::Executable shared = lower::lower(graph, *backend);
   lower::LowerOptions each_apart;
   each_apart.in_place = false;
@@ -119,7 +119,7 @@ TEST(Lower, BatchNormBackwardAndReluWriteInPlace) {
   const auto z = b.relu(b.conv("conv2", y, 16, {.kernel = {1}}));
   const ir::Graph graph =
       training_step(lower::fuse(b.finish(b.linear("fc", b.flatten(b.global_avg_pool(z)), 4))), {});
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   for (const ir::Op& op : step.graph.ops) {
     const auto storage = [&](ir::TensorId id) { return step.graph.tensor(id).storage; };
@@ -141,7 +141,7 @@ TEST(Lower, BatchNormBackwardAndReluWriteInPlace) {
 TEST(Lower, ReordersActivationsOnlyWhereLayoutsMeet) {
   const ir::Graph graph =
       training_step(lower::fuse(models::build_model("resnet18", {.batch = 2, .image_size = 224}, true)), {});
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   for (const ir::Op& op : step.graph.ops) {
     if (op.kind != OpKind::reorder) continue;
@@ -155,7 +155,7 @@ TEST(Lower, ATensorIsReorderedOncePerLayout) {
   const auto a = b.linear("a", b.flatten(x), 4);
   const auto c = b.linear("b", b.flatten(x), 4);
   const ir::Graph graph = b.finish(b.add(a, c));
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   int reorders = 0;
   for (const ir::Op& op : step.graph.ops) {
@@ -172,7 +172,7 @@ TEST(Lower, ATensorIsReorderedOncePerLayout) {
 
 TEST(Lower, UpdatesKeepTheStatesLayout) {
   const ir::Graph graph = training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F});
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   EXPECT_EQ(step.kernels.size(), step.graph.ops.size());
   EXPECT_EQ(step.scratch_bytes.size(), step.graph.ops.size());
@@ -185,7 +185,7 @@ TEST(Lower, UpdatesKeepTheStatesLayout) {
 }
 
 TEST(Lower, EvaluationSharesTheTrainingState) {
-  const auto backend = kernels::make_onednn_backend();
+  const auto backend = kernels::make_cpu_backend();
   const lower::Executable train =
       lower::lower(training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F}), *backend);
   lower::Executable test = lower::lower(lower::fuse(mixed_network(false)), *backend, {}, &train);
@@ -222,7 +222,7 @@ TEST(RepeatNorms, GivesTheSameBitsWithLessHeld) {
         EXPECT_EQ(repeated.op(reader).phase, ir::Phase::forward) << op.name;
       }
     }
-    const auto backend = kernels::make_onednn_backend();
+    const auto backend = kernels::make_cpu_backend();
     const lower::Executable one = lower::lower(held, *backend), two = lower::lower(repeated, *backend);
     StepRunner a(*backend, one), b(*backend, two);
     for (int step = 0; step < 2; ++step) EXPECT_EQ(a.run(), b.run());
@@ -241,7 +241,7 @@ TEST(SliceUpdates, NeverHasAWholeGradientAndTrainsTheSame) {
     if (tensor.role != ir::Role::gradient && tensor.role != ir::Role::optimizer_state) continue;
     EXPECT_LE(tensor.size_bytes(), slice_bytes) << tensor.name;
   }
-  const std::unique_ptr<kernels::Backend> backends[] = {kernels::make_onednn_backend(),
+  const std::unique_ptr<kernels::Backend> backends[] = {kernels::make_cpu_backend(),
                                                         kernels::make_reference_backend()};
   for (const auto& backend : backends) {
     const lower::Executable one = lower::lower(whole, *backend), two = lower::lower(sliced, *backend);

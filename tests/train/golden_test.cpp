@@ -39,7 +39,7 @@ json read_golden(const std::string& model) {
 class GoldenTest : public ::testing::TestWithParam<GoldenCase> {
  protected:
   GoldenTest() : golden_(read_golden(GetParam().model)) {
-    backend_ = lowered() ? kernels::make_onednn_backend() : kernels::make_reference_backend();
+    backend_ = lowered() ? kernels::make_cpu_backend() : kernels::make_reference_backend();
   }
 
   bool lowered() const { return GetParam().path == Path::lowered; }

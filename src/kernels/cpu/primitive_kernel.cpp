@@ -1,8 +1,8 @@
-#include "kernels/onednn/primitive_kernel.h"
+#include "kernels/cpu/primitive_kernel.h"
 
 #include <algorithm>
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 PrimitiveKernel::PrimitiveKernel(std::shared_ptr<const Engine> engine, const dnnl::primitive_desc_base& desc,
                                  dnnl::primitive primitive, const std::vector<Binding>& bindings,
@@ -42,4 +42,4 @@ dnnl::primitive_attr user_scratchpad() {
   return attr;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

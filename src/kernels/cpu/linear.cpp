@@ -1,7 +1,7 @@
 #include "base/error.h"
-#include "kernels/onednn/request.h"
+#include "kernels/cpu/request.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 using dnnl::prop_kind;
@@ -105,4 +105,4 @@ Selection select_matmul(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "kernels/cpu/channel_layout.h"
 #include "kernels/native/copy_kernels.h"
-#include "kernels/onednn/channel_layout.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 /// The channel block in which a join of the parts along the channels is a mere sequence of whole blocks; 1 if
@@ -74,4 +74,4 @@ Selection select_pad(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

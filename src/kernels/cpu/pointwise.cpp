@@ -1,12 +1,12 @@
 #include <array>
 
+#include "kernels/cpu/channel_layout.h"
 #include "kernels/native/channel_kernels.h"
 #include "kernels/native/copy_kernels.h"
 #include "kernels/native/lrn_kernel.h"
 #include "kernels/native/pointwise_kernels.h"
-#include "kernels/onednn/channel_layout.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 Selection select_data(const Request& request) {
   Selection selection = request.plain_selection();
@@ -82,4 +82,4 @@ Selection select_reshape(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

@@ -2,9 +2,9 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "kernels/onednn/conv_problem.h"
+#include "kernels/cpu/conv_problem.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 /// How good an implementation is to expect: generated code, a general matrix product, the plain loops.
@@ -96,4 +96,4 @@ Variants conv_variants(const Request& request) {
   return variants;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

@@ -1,10 +1,10 @@
 #include <algorithm>
 
+#include "kernels/cpu/channel_layout.h"
+#include "kernels/cpu/conv_problem.h"
 #include "kernels/native/conv_kernels.h"
-#include "kernels/onednn/channel_layout.h"
-#include "kernels/onednn/conv_problem.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 /// [O, C, k...] as [O/8, C/8, k..., 8 in, 8 out]: also what the library likes best for AVX2.
@@ -84,4 +84,4 @@ std::optional<Selection> select_native_conv(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

@@ -1,10 +1,10 @@
 #include <array>
 
 #include "base/error.h"
+#include "kernels/cpu/channel_layout.h"
 #include "kernels/native/norm_kernels.h"
-#include "kernels/onednn/channel_layout.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 /// One bit an element, in the order of the normalised tensor.
@@ -51,4 +51,4 @@ Selection select_statistics_update(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

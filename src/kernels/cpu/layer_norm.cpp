@@ -1,6 +1,6 @@
-#include "kernels/onednn/request.h"
+#include "kernels/cpu/request.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 Selection select_layer_norm(const Request& request) {
   const dnnl::engine& cpu = request.engine->cpu;
@@ -43,4 +43,4 @@ Selection select_layer_norm(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

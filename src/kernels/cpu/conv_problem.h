@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "kernels/onednn/request.h"
+#include "kernels/cpu/request.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 /// One of the three tensors of a convolution and where the op has it.
 struct ConvTensor {
@@ -43,4 +43,4 @@ struct ConvProblem {
                                             const dnnl::primitive_desc& desc) const;
 };
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

@@ -1,6 +1,6 @@
-#include "kernels/onednn/channel_layout.h"
+#include "kernels/cpu/channel_layout.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 using dnnl::algorithm;
@@ -100,4 +100,4 @@ Selection select_pool(const Request& request) {
   return forward ? select_forward(request) : select_backward(request);
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

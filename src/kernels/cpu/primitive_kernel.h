@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cpu/memory_layout.h"
 #include "kernels/kernel.h"
-#include "kernels/onednn/memory_layout.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 /// The library's engine and its in-order stream; shared by a backend and its kernels.
 struct Engine {
@@ -59,4 +59,4 @@ class PrimitiveKernel : public Kernel {
 /// Attributes every primitive of ours is made with.
 dnnl::primitive_attr user_scratchpad();
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

@@ -1,10 +1,10 @@
 #include <array>
 
 #include "base/error.h"
+#include "kernels/cpu/channel_layout.h"
 #include "kernels/native/pointwise_kernels.h"
-#include "kernels/onednn/channel_layout.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 using dnnl::algorithm;
@@ -73,4 +73,4 @@ Selection select_activation(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

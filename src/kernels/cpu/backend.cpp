@@ -1,11 +1,11 @@
 #include <map>
 
 #include "base/error.h"
+#include "kernels/cpu/request.h"
 #include "kernels/native/exchange_kernels.h"
-#include "kernels/onednn/request.h"
 
 namespace penstock::kernels {
-namespace onednn {
+namespace cpu {
 namespace {
 
 using ir::OpKind;
@@ -99,14 +99,14 @@ bool is_conv(OpKind kind) {
 }
 
 /// Kernels from oneDNN and our own vector loops. Keeps every kernel it made, by description of the op.
-class OnednnBackend : public Backend {
+class CpuBackend : public Backend {
  public:
-  OnednnBackend() {
+  CpuBackend() {
     // Our own cache holds each kernel once; a second one inside the library would only cost memory.
     dnnl::set_primitive_cache_capacity(0);
   }
 
-  std::string name() const override { return "onednn"; }
+  std::string name() const override { return "cpu"; }
 
   Selection select(const ir::Graph& graph, const ir::Op& op,
                    std::span<const ir::Layout* const> given) override {
@@ -196,10 +196,10 @@ class OnednnBackend : public Backend {
 };
 
 }  // namespace
-}  // namespace onednn
+}  // namespace cpu
 
-std::unique_ptr<Backend> make_onednn_backend() {
-  return std::make_unique<onednn::OnednnBackend>();
+std::unique_ptr<Backend> make_cpu_backend() {
+  return std::make_unique<cpu::CpuBackend>();
 }
 
 }  // namespace penstock::kernels

@@ -1,6 +1,6 @@
-#include "kernels/onednn/channel_layout.h"
+#include "kernels/cpu/channel_layout.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 Selection select_upsample(const Request& request) {
   const dnnl::engine& cpu = request.engine->cpu;
@@ -28,4 +28,4 @@ Selection select_upsample(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

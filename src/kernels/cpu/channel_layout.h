@@ -2,10 +2,10 @@
 
 #include <optional>
 
+#include "kernels/cpu/request.h"
 #include "kernels/native/channel_view.h"
-#include "kernels/onednn/request.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 /// How a tensor [N, C, ...] in `layout` lies in memory, if our own kernels can walk it.
 std::optional<native::ChannelView> view_of(const ir::Shape& shape, const ir::Layout& layout);
@@ -24,4 +24,4 @@ ir::Layout common_layout(const Request& request, std::span<const std::size_t> wh
 /// Floats a tensor takes in memory, padding included.
 std::int64_t floats_of(const ir::Tensor& tensor, const ir::Layout& layout);
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

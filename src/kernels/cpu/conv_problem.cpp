@@ -1,8 +1,8 @@
-#include "kernels/onednn/conv_problem.h"
+#include "kernels/cpu/conv_problem.h"
 
 #include "base/error.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 using ir::OpKind;
@@ -180,4 +180,4 @@ std::shared_ptr<const Kernel> ConvProblem::make_kernel(const std::shared_ptr<con
   return std::make_shared<PrimitiveKernel>(engine, desc, dnnl::primitive(desc), bindings);
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

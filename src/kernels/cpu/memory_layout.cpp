@@ -1,4 +1,4 @@
-#include "kernels/onednn/memory_layout.h"
+#include "kernels/cpu/memory_layout.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 /// One loop of the walk over memory: `extent` steps along dimension `dim`, `stride` elements apart.
@@ -111,4 +111,4 @@ MemoryDesc desc_of(const ir::Layout& layout, const MemoryDesc& plain) {
   return layout.is_plain() ? plain : descriptor_of(layout).memory;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

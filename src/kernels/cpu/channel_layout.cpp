@@ -1,8 +1,8 @@
-#include "kernels/onednn/channel_layout.h"
+#include "kernels/cpu/channel_layout.h"
 
 #include "base/error.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 /// Dense strides of [N, C / block, positions..., block], in the order of the logical dimensions;
@@ -93,4 +93,4 @@ std::int64_t floats_of(const ir::Tensor& tensor, const ir::Layout& layout) {
                            : layout.size_bytes / static_cast<std::int64_t>(sizeof(float));
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

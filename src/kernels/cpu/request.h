@@ -5,10 +5,10 @@
 #include <span>
 
 #include "ir/graph.h"
+#include "kernels/cpu/primitive_kernel.h"
 #include "kernels/kernel.h"
-#include "kernels/onednn/primitive_kernel.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 /// An op that needs a kernel, as the family's selector sees it.
 struct Request {
@@ -74,4 +74,4 @@ std::shared_ptr<const Kernel> make_reorder(const std::shared_ptr<const Engine>& 
                                            const ir::Tensor& tensor, const ir::Layout& from,
                                            const ir::Layout& to);
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

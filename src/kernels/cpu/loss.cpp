@@ -1,9 +1,9 @@
 #include "base/error.h"
+#include "kernels/cpu/channel_layout.h"
 #include "kernels/native/loss_kernels.h"
 #include "kernels/native/update_kernels.h"
-#include "kernels/onednn/channel_layout.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 Selection select_loss(const Request& request) {
   const ir::Shape& shape = request.input(0).shape;
@@ -35,4 +35,4 @@ Selection select_update(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

@@ -1,7 +1,7 @@
 #include "base/error.h"
-#include "kernels/onednn/request.h"
+#include "kernels/cpu/request.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 namespace {
 
 std::shared_ptr<const Kernel> copy_kernel(const std::shared_ptr<const Engine>& engine, const MemoryDesc& from,
@@ -40,4 +40,4 @@ Selection select_transpose(const Request& request) {
   return selection;
 }
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu

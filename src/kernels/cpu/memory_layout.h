@@ -5,7 +5,7 @@
 
 #include "ir/tensor.h"
 
-namespace penstock::kernels::onednn {
+namespace penstock::kernels::cpu {
 
 using MemoryDesc = dnnl::memory::desc;
 using Dims = dnnl::memory::dims;
@@ -37,4 +37,4 @@ MemoryDesc desc_of(const ir::Layout& layout, const MemoryDesc& plain);
 /// Non-plain layouts only.
 const Descriptor& descriptor_of(const ir::Layout& layout);
 
-}  // namespace penstock::kernels::onednn
+}  // namespace penstock::kernels::cpu
