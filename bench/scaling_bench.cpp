@@ -44,7 +44,7 @@ Prediction predict(const training::Program& program, const Machine& machine, con
   estimate.flops_per_second = machine.flops_per_second;
   estimate.bytes_per_second = machine.bytes_per_second;
   plan::Profile profile = plan::estimate_profile(problem, estimate);
-  profile.network = {ranks, link.bandwidth, kLatencySeconds, kMessageSeconds};
+  profile.link = {ranks, link.bandwidth, kLatencySeconds, kMessageSeconds};
   plan::PlanOptions options;
   options.policy = plan::PolicyKind::keep;
   const plan::Plan plan = plan::make_plan(problem, options);

@@ -5,8 +5,8 @@ namespace penstock::plan {
 PlanBuilder begin_with_state_resident(const Problem& problem) {
   PlanBuilder builder(problem, problem.boundary ? *problem.boundary : boundary_in_memory(problem));
   if (problem.boundary) {
-    for (const Place& place : *problem.boundary) {
-      if (!place.resident) builder.swap_in(place.storage);
+    for (const Standing& standing : *problem.boundary) {
+      if (!standing.resident) builder.swap_in(standing.storage);
     }
   }
   return builder;
@@ -14,14 +14,14 @@ PlanBuilder begin_with_state_resident(const Problem& problem) {
 
 void end_with_state_resident(const Problem& problem, PlanBuilder& builder) {
   if (!problem.boundary) return;
-  for (const Place& place : *problem.boundary) {
-    const ir::StorageId s = place.storage;
-    if (builder.pending(s) != Transfer::none && builder.pending(s) != place.pending) builder.wait(s);
-    if (place.on_tier && !builder.clean(s)) {
+  for (const Standing& standing : *problem.boundary) {
+    const ir::StorageId s = standing.storage;
+    if (builder.pending(s) != Transfer::none && builder.pending(s) != standing.pending) builder.wait(s);
+    if (standing.on_tier && !builder.clean(s)) {
       builder.swap_out(s);
-      if (place.pending != Transfer::write) builder.wait(s);
+      if (standing.pending != Transfer::write) builder.wait(s);
     }
-    if (!place.resident) builder.release(s);
+    if (!standing.resident) builder.release(s);
   }
 }
 

@@ -38,7 +38,7 @@ struct Droppable {
   double least_seconds = 0;  ///< even if all that it takes is made anew as well
   double write_seconds = 0;  ///< to swap it instead
   double read_seconds = 0;
-  ir::OpId from = ir::kNone, to = ir::kNone;  ///< its two uses
+  Position from = ir::kNone, to = ir::kNone;  ///< its two uses
 };
 
 /// What to compute again, at which prices the rest is swapped, and how long the step takes then.
@@ -154,7 +154,7 @@ class Search {
 
   void find_droppable() {
     const auto is_backward = [&](const Access& access) {
-      return problem_.graph->op(access.op).phase == ir::Phase::backward;
+      return problem_.graph->op(access.position).phase == ir::Phase::backward;
     };
     for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
       const auto storage = static_cast<ir::StorageId>(s);
@@ -164,8 +164,14 @@ class Search {
           continue;
         const std::vector<ir::OpId> ops = recomputer_.chain(storage, k);
         if (ops.empty()) continue;
-        Droppable gap{
-            storage, k, 0, profile_.seconds(ops.back()), 0, 0, info.accesses[k].op, info.accesses[k + 1].op};
+        Droppable gap{storage,
+                      k,
+                      0,
+                      profile_.seconds(ops.back()),
+                      0,
+                      0,
+                      info.accesses[k].position,
+                      info.accesses[k + 1].position};
         for (const ir::OpId op : ops) gap.seconds += profile_.seconds(op);
         gap.write_seconds = static_cast<double>(info.size_bytes) / profile_.tier.write_bandwidth;
         gap.read_seconds = static_cast<double>(info.size_bytes) / profile_.tier.read_bandwidth;

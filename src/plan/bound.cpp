@@ -16,15 +16,15 @@ constexpr std::size_t kCuts = 12;
 double boundary_seconds(const Problem& problem, const std::vector<TierPrice>& tier) {
   if (!problem.boundary) return 0;
   double read_bytes = 0, written_bytes = 0;
-  for (const Place& place : *problem.boundary) {
-    const StorageInfo& storage = problem.storage(place.storage);
+  for (const Standing& standing : *problem.boundary) {
+    const StorageInfo& storage = problem.storage(standing.storage);
     const bool is_read =
         std::any_of(storage.accesses.begin(), storage.accesses.end(), [&](const Access& access) {
-          const auto& inputs = problem.graph->op(access.op).inputs;
+          const auto& inputs = problem.graph->op(access.position).inputs;
           return std::find(inputs.begin(), inputs.end(), storage.begin) != inputs.end();
         });
-    if (!place.resident && is_read) read_bytes += static_cast<double>(storage.size_bytes);
-    if (place.on_tier && storage.begin != storage.end)
+    if (!standing.resident && is_read) read_bytes += static_cast<double>(storage.size_bytes);
+    if (standing.on_tier && storage.begin != storage.end)
       written_bytes += static_cast<double>(storage.size_bytes);
   }
   double seconds = 0;

@@ -70,28 +70,28 @@ class Checker {
   }
 
   void begin() {
-    for (const Place& place : plan_.boundary) {
-      if (place.storage < 0 || static_cast<std::size_t>(place.storage) >= held_.size() ||
-          !problem_.storage(place.storage).carried) {
-        throw Violation{"the boundary names storage " + std::to_string(place.storage) +
+    for (const Standing& standing : plan_.boundary) {
+      if (standing.storage < 0 || static_cast<std::size_t>(standing.storage) >= held_.size() ||
+          !problem_.storage(standing.storage).carried) {
+        throw Violation{"the boundary names storage " + std::to_string(standing.storage) +
                         ", which is not state"};
       }
-      const StorageInfo& storage = problem_.storage(place.storage);
-      Held& held = held_[static_cast<std::size_t>(place.storage)];
+      const StorageInfo& storage = problem_.storage(standing.storage);
+      Held& held = held_[static_cast<std::size_t>(standing.storage)];
       const auto refuse = [&](const char* before, const char* after) {
-        throw Violation{before + problem_.storage_name(place.storage) + after};
+        throw Violation{before + problem_.storage_name(standing.storage) + after};
       };
       if (held.mapped || held.on_tier != ir::kNone) refuse("the boundary names '", "' twice");
-      if (!place.resident && !place.on_tier) refuse("the boundary loses '", "'");
-      if (place.pending != Transfer::none && !(place.resident && place.on_tier)) {
+      if (!standing.resident && !standing.on_tier) refuse("the boundary loses '", "'");
+      if (standing.pending != Transfer::none && !(standing.resident && standing.on_tier)) {
         refuse("the boundary has a transfer of '", "' without memory or tier");
       }
-      if (place.on_tier && !storage.swappable) refuse("'", "' cannot be on the tier");
-      held.mapped = place.resident;
-      held.pending = place.pending;
-      if (place.resident && place.pending != Transfer::read) held.in_memory = storage.begin;
-      if (place.on_tier && place.pending != Transfer::write) held.on_tier = storage.begin;
-      if (place.resident) take(storage.footprint_bytes);
+      if (standing.on_tier && !storage.swappable) refuse("'", "' cannot be on the tier");
+      held.mapped = standing.resident;
+      held.pending = standing.pending;
+      if (standing.resident && standing.pending != Transfer::read) held.in_memory = storage.begin;
+      if (standing.on_tier && standing.pending != Transfer::write) held.on_tier = storage.begin;
+      if (standing.resident) take(storage.footprint_bytes);
     }
     for (std::size_t s = 0; s < held_.size(); ++s) {
       if (problem_.storages[s].carried && !held_[s].mapped && held_[s].on_tier == ir::kNone) {
@@ -103,12 +103,13 @@ class Checker {
   }
 
   void require_given_boundary() const {
-    std::vector<const Place*> given(held_.size(), nullptr);
-    for (const Place& place : *problem_.boundary) given[static_cast<std::size_t>(place.storage)] = &place;
-    for (const Place& place : plan_.boundary) {
-      const Place* wanted = given[static_cast<std::size_t>(place.storage)];
-      if (wanted == nullptr || *wanted != place) {
-        throw Violation{"the boundary of '" + problem_.storage_name(place.storage) +
+    std::vector<const Standing*> given(held_.size(), nullptr);
+    for (const Standing& standing : *problem_.boundary)
+      given[static_cast<std::size_t>(standing.storage)] = &standing;
+    for (const Standing& standing : plan_.boundary) {
+      const Standing* wanted = given[static_cast<std::size_t>(standing.storage)];
+      if (wanted == nullptr || *wanted != standing) {
+        throw Violation{"the boundary of '" + problem_.storage_name(standing.storage) +
                         "' is not the given one"};
       }
     }
@@ -195,7 +196,7 @@ class Checker {
   }
 
   /// Whether the storage of an output that this op may write over the input holds it.
-  bool is_adopted(const OpInfo& info, ir::TensorId input) const {
+  bool is_adopted(const StepOp& info, ir::TensorId input) const {
     const ir::StorageId from = problem_.graph->tensor(input).storage;
     return std::any_of(info.overwrites.begin(), info.overwrites.end(), [&](const Overwrite& pair) {
       return pair.from == from && held_[static_cast<std::size_t>(pair.to)].in_memory == input;
@@ -205,7 +206,7 @@ class Checker {
   void run(const Instruction& in) {
     if (in.id < 0 || static_cast<std::size_t>(in.id) >= runs_.size()) throw Violation{"there is no such op"};
     const ir::Op& op = problem_.graph->op(in.id);
-    const OpInfo& info = problem_.op(in.id);
+    const StepOp& info = problem_.op(in.id);
     if (in.variant < 0 || static_cast<std::size_t>(in.variant) >= info.scratch_bytes.size()) {
       throw Violation{"there is no variant " + std::to_string(in.variant)};
     }
@@ -245,33 +246,34 @@ class Checker {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (runs_[i] == 0) throw Violation{"op '" + problem_.graph->ops[i].name + "' did not run"};
     }
-    std::vector<const Place*> places(held_.size(), nullptr);
-    for (const Place& place : plan_.boundary) places[static_cast<std::size_t>(place.storage)] = &place;
-    for (std::size_t s = 0; s < held_.size(); ++s) end_storage(static_cast<ir::StorageId>(s), places[s]);
+    std::vector<const Standing*> standings(held_.size(), nullptr);
+    for (const Standing& standing : plan_.boundary)
+      standings[static_cast<std::size_t>(standing.storage)] = &standing;
+    for (std::size_t s = 0; s < held_.size(); ++s) end_storage(static_cast<ir::StorageId>(s), standings[s]);
   }
 
   /// A transfer that the next step waits for may be complete already; all else must be as it was.
-  void end_storage(ir::StorageId id, const Place* place) const {
+  void end_storage(ir::StorageId id, const Standing* standing) const {
     const StorageInfo& storage = problem_.storage(id);
     const Held& held = held_[static_cast<std::size_t>(id)];
     const auto refuse = [&](const std::string& what) {
       throw Violation{fmt::format("'{}' {}", problem_.storage_name(id), what)};
     };
-    if (place == nullptr) {
+    if (standing == nullptr) {
       if (held.mapped) refuse("still has memory");
       return;
     }
-    if (held.mapped != place->resident) {
+    if (held.mapped != standing->resident) {
       refuse(std::string(held.mapped ? "has memory" : "has no memory") + ", unlike at the beginning");
     }
-    if (held.pending != Transfer::none && held.pending != place->pending) {
+    if (held.pending != Transfer::none && held.pending != standing->pending) {
       refuse("has a transfer under way, unlike at the beginning");
     }
     if (held.mapped && held.pending != Transfer::read && held.in_memory != storage.end) {
       refuse("holds " + value_name(held.in_memory) + " instead of " + value_name(storage.end));
     }
     const bool tier_promised = held.pending == Transfer::write || held.on_tier == storage.end;
-    if (place->on_tier && !tier_promised) {
+    if (standing->on_tier && !tier_promised) {
       throw Violation{"the tier does not hold " + value_name(storage.end) + ", unlike at the beginning"};
     }
     if (held.pending == Transfer::read && held.on_tier != storage.end) {

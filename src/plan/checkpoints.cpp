@@ -17,16 +17,17 @@ std::vector<Passing> find_passing(const Problem& problem, std::int64_t forward_o
   std::vector<Passing> found;
   for (std::size_t s = 0; s < problem.storages.size(); ++s) {
     const StorageInfo& storage = problem.storages[s];
-    if (storage.carried || storage.accesses.empty() || storage.accesses.front().op >= forward_ops) continue;
+    if (storage.carried || storage.accesses.empty() || storage.accesses.front().position >= forward_ops)
+      continue;
     // The value that survives forward: made by the last write, read by what follows.
     std::size_t made = 0, last = 0;
-    for (std::size_t k = 0; k < storage.accesses.size() && storage.accesses[k].op < forward_ops; ++k) {
+    for (std::size_t k = 0; k < storage.accesses.size() && storage.accesses[k].position < forward_ops; ++k) {
       if (storage.accesses[k].writes) made = k;
       last = k;
     }
     if (last + 1 < storage.accesses.size() && last > made) {
-      found.push_back(
-          {static_cast<ir::StorageId>(s), last, storage.accesses[made].op, storage.accesses[last].op - 1});
+      found.push_back({static_cast<ir::StorageId>(s), last, storage.accesses[made].position,
+                       storage.accesses[last].position - 1});
     }
   }
   return found;

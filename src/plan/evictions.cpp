@@ -14,7 +14,7 @@ namespace {
 struct Gap {
   ir::StorageId storage = ir::kNone;
   std::size_t access = 0;
-  std::int64_t first = 0, last = 0;
+  Position first = 0, last = 0;
   bool wrap = false;
   bool drop = false;     ///< recomputing is cheaper than swapping
   bool hurried = false;  ///< too short for its transfers: stalls compute
@@ -30,7 +30,7 @@ class Chooser {
         profile_(profile),
         prices_(prices),
         recompute_seconds_(recompute_seconds),
-        positions_(static_cast<std::int64_t>(problem.ops.size())),
+        positions_(static_cast<Position>(problem.ops.size())),
         result_{SwapSet(problem), SwapSet(problem)},
         memory_(problem.ops.size()),
         starts_(problem.ops.size() + 1) {
@@ -71,8 +71,9 @@ class Chooser {
     gap.storage = s;
     gap.access = access;
     gap.wrap = is_wrap(storage, access);
-    const std::int64_t use = storage.accesses[access].op;
-    const std::int64_t next = gap.wrap ? storage.accesses.front().op : storage.accesses[access + 1].op;
+    const Position use = storage.accesses[access].position;
+    const Position next =
+        gap.wrap ? storage.accesses.front().position : storage.accesses[access + 1].position;
     gap.first = use + 1;
     gap.last = next - 1;
     if (!gap.wrap && gap.last < gap.first) return;
@@ -85,7 +86,7 @@ class Chooser {
     gap.hurried = gap.seconds < write_seconds + read_seconds + 2 * profile_.tier.latency_seconds;
     gap.cost = std::numeric_limits<double>::infinity();
     if (storage.swappable) {
-      const auto price = [&](const std::vector<double>& of, std::int64_t position) {
+      const auto price = [&](const std::vector<double>& of, Position position) {
         return of[static_cast<std::size_t>(anchors_[static_cast<std::size_t>(position)])];
       };
       gap.cost = write_seconds * price(prices_.write, use) + read_seconds * price(prices_.read, next);
@@ -103,7 +104,7 @@ class Chooser {
 
   SwapSet& set_of(const Gap& gap) { return gap.drop ? result_.dropped : result_.swapped; }
 
-  bool covers(const Gap& gap, std::int64_t position) const {
+  bool covers(const Gap& gap, Position position) const {
     return gap.wrap ? position >= gap.first || position <= gap.last
                     : position >= gap.first && position <= gap.last;
   }
@@ -126,7 +127,7 @@ class Chooser {
   /// Hurried gaps only where nothing else helps.
   void sweep(bool without_hurried) {
     std::priority_queue<std::pair<double, std::size_t>> open;
-    for (std::int64_t i = 0; i < positions_; ++i) {
+    for (Position i = 0; i < positions_; ++i) {
       for (const std::size_t g : starts_[static_cast<std::size_t>(i)]) {
         if (!without_hurried || !gaps_[g].hurried) open.emplace(score(gaps_[g]), g);
       }
@@ -168,7 +169,7 @@ class Chooser {
   const Profile& profile_;
   const TransferPrices& prices_;
   const GapMap<double>* recompute_seconds_;
-  std::int64_t positions_;
+  Position positions_;
   Evictions result_;
   MemoryCurve memory_;
   std::vector<double> start_seconds_;  ///< of compute before each position

@@ -56,12 +56,12 @@ std::string plan_to_json(const Problem& problem, const Plan& plan) {
                      {"runs", plan.summary.runs},
                      {"recomputed", plan.summary.recomputed}};
   Json& boundary = json["boundary"] = Json::array();
-  for (const Place& place : plan.boundary) {
-    boundary.push_back({{"storage", place.storage},
-                        {"name", problem.storage_name(place.storage)},
-                        {"resident", place.resident},
-                        {"on_tier", place.on_tier},
-                        {"pending", kTransferNames[static_cast<int>(place.pending)]}});
+  for (const Standing& standing : plan.boundary) {
+    boundary.push_back({{"storage", standing.storage},
+                        {"name", problem.storage_name(standing.storage)},
+                        {"resident", standing.resident},
+                        {"on_tier", standing.on_tier},
+                        {"pending", kTransferNames[static_cast<int>(standing.pending)]}});
   }
   Json& instructions = json["instructions"] = Json::array();
   for (const Instruction& in : plan.instructions) {
@@ -93,10 +93,10 @@ Plan plan_from_json(const Problem& problem, const std::string& text, const std::
     plan.summary.swapped_in_bytes = summary.at("swapped_in_bytes").get<std::int64_t>();
     plan.summary.runs = summary.at("runs").get<std::int64_t>();
     plan.summary.recomputed = summary.at("recomputed").get<std::int64_t>();
-    for (const Json& place : json.at("boundary")) {
-      plan.boundary.push_back({place.at("storage").get<ir::StorageId>(), place.at("resident").get<bool>(),
-                               place.at("on_tier").get<bool>(),
-                               parse_transfer(place.at("pending").get<std::string>())});
+    for (const Json& standing : json.at("boundary")) {
+      plan.boundary.push_back({standing.at("storage").get<ir::StorageId>(),
+                               standing.at("resident").get<bool>(), standing.at("on_tier").get<bool>(),
+                               parse_transfer(standing.at("pending").get<std::string>())});
     }
     for (const Json& in : json.at("instructions")) {
       const Action action = parse_action(in.at(0).get<std::string>());
@@ -123,10 +123,10 @@ std::string profile_to_json(const Profile& profile) {
                   {"write_bandwidth_together", profile.tier.write_bandwidth_together},
                   {"latency_seconds", profile.tier.latency_seconds},
                   {"serves_waiting_first", profile.tier.serves_waiting_first}};
-  json["network"] = {{"ranks", profile.network.ranks},
-                     {"bandwidth", profile.network.bandwidth},
-                     {"latency_seconds", profile.network.latency_seconds},
-                     {"message_seconds", profile.network.message_seconds}};
+  json["link"] = {{"ranks", profile.link.ranks},
+                  {"bandwidth", profile.link.bandwidth},
+                  {"latency_seconds", profile.link.latency_seconds},
+                  {"message_seconds", profile.link.message_seconds}};
   json["op_seconds"] = profile.op_seconds;
   return json.dump();
 }
@@ -149,16 +149,16 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
     profile.tier.latency_seconds = tier.at("latency_seconds").get<double>();
     profile.tier.serves_waiting_first = tier.at("serves_waiting_first").get<bool>();
     profile.op_seconds = json.at("op_seconds").get<std::vector<std::vector<double>>>();
-    if (json.contains("network")) {
-      const Json& network = json.at("network");
-      profile.network.ranks = network.at("ranks").get<int>();
-      profile.network.bandwidth = network.at("bandwidth").get<double>();
-      profile.network.latency_seconds = network.at("latency_seconds").get<double>();
-      profile.network.message_seconds = network.at("message_seconds").get<double>();
+    if (json.contains("link")) {
+      const Json& link = json.at("link");
+      profile.link.ranks = link.at("ranks").get<int>();
+      profile.link.bandwidth = link.at("bandwidth").get<double>();
+      profile.link.latency_seconds = link.at("latency_seconds").get<double>();
+      profile.link.message_seconds = link.at("message_seconds").get<double>();
     }
-    if (profile.network.ranks < 1) throw UserError("there is no rank");
+    if (profile.link.ranks < 1) throw UserError("there is no rank");
     for (const double bandwidth :
-         {profile.network.bandwidth, profile.tier.read_bandwidth, profile.tier.write_bandwidth,
+         {profile.link.bandwidth, profile.tier.read_bandwidth, profile.tier.write_bandwidth,
           profile.tier.read_bandwidth_together, profile.tier.write_bandwidth_together}) {
       if (!(bandwidth > 0)) throw UserError("a bandwidth is not above 0");
     }

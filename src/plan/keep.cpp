@@ -16,7 +16,7 @@ PlanBuilder build_keep(const Problem& problem) {
     builder.run(op);
     for (const Use& use : problem.op(op).uses) {
       const StorageInfo& storage = problem.storage(use.storage);
-      if (!storage.carried && storage.accesses.back().op == op) builder.release(use.storage);
+      if (!storage.carried && storage.accesses.back().position == op) builder.release(use.storage);
     }
   }
   end_with_state_resident(problem, builder);

@@ -23,18 +23,18 @@ struct Stay {
 std::vector<Stay> stays_of(const StorageInfo& storage, const LmsOptions& knobs) {
   std::vector<Stay> stays;
   if (storage.accesses.empty()) return stays;
-  const std::int64_t birth = storage.accesses.front().op;
+  const std::int64_t birth = storage.accesses.front().position;
   stays.push_back({birth, birth, birth, false});
   for (std::size_t i = 1; i < storage.accesses.size(); ++i) {
     const Access& access = storage.accesses[i];
     const std::int64_t limit = stays.size() == 1 ? knobs.threshold : knobs.groupby;
-    if (access.op - stays.back().last <= limit || !storage.swappable) {
-      stays.back().last = access.op;
+    if (access.position - stays.back().last <= limit || !storage.swappable) {
+      stays.back().last = access.position;
       continue;
     }
     const std::int64_t from =
-        access.reads ? std::max(stays.back().last + 1, access.op - knobs.ahead) : access.op;
-    stays.push_back({from, access.op, access.op, access.reads});
+        access.reads ? std::max(stays.back().last + 1, access.position - knobs.ahead) : access.position;
+    stays.push_back({from, access.position, access.position, access.reads});
   }
   return stays;
 }
@@ -99,7 +99,7 @@ class LmsWalk {
     for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
       for (const auto& [storage, reads] : arrivals_[i]) arrive(storage, reads);
       make_room(problem_.ops[i].scratch_bytes[0]);
-      builder_.run(static_cast<ir::OpId>(i));
+      builder_.run(static_cast<Position>(i));
       for (const auto& [storage, needed_again] : departures_[i]) {
         if (needed_again) {
           retired_.add(storage);

@@ -17,17 +17,17 @@ LruWalk::LruWalk(const Problem& problem, const std::vector<std::uint8_t>& expens
       next_access_(problem.storages.size(), 0) {}
 
 void LruWalk::walk() {
-  const auto positions = static_cast<std::int64_t>(problem_.ops.size());
-  for (std::int64_t i = 0; i < positions; ++i) {
+  const auto positions = static_cast<Position>(problem_.ops.size());
+  for (Position i = 0; i < positions; ++i) {
     bring(i);
     if (expensive_[static_cast<std::size_t>(i)] != 0) prefetch(i);
-    builder_.run(static_cast<std::int32_t>(i));
+    builder_.run(i);
     leave(i);
   }
   end_with_state_resident(problem_, builder_);
 }
 
-void LruWalk::touch(ir::StorageId s, std::int64_t position) {
+void LruWalk::touch(ir::StorageId s, Position position) {
   const StorageInfo& storage = problem_.storage(s);
   if (storage.carried || !storage.swappable) return;
   forget(s);
@@ -36,13 +36,13 @@ void LruWalk::touch(ir::StorageId s, std::int64_t position) {
 }
 
 void LruWalk::forget(ir::StorageId s) {
-  std::int64_t& stamp = stamps_[static_cast<std::size_t>(s)];
+  Position& stamp = stamps_[static_cast<std::size_t>(s)];
   if (stamp >= 0) cached_.erase({stamp, s});
   stamp = -1;
 }
 
-void LruWalk::bring(std::int64_t position) {
-  const OpInfo& info = problem_.ops[static_cast<std::size_t>(position)];
+void LruWalk::bring(Position position) {
+  const StepOp& info = problem_.ops[static_cast<std::size_t>(position)];
   // What the op uses is locked: it is not in the cache until the op has run.
   for (const Use& use : info.uses) forget(use.storage);
   for (const Use& use : info.uses) {
@@ -58,7 +58,7 @@ void LruWalk::bring(std::int64_t position) {
 }
 
 /// Reads in what the next expensive op and those before it need, as far as there is room without evicting.
-void LruWalk::prefetch(std::int64_t position) {
+void LruWalk::prefetch(Position position) {
   const std::int64_t scratch_bytes = problem_.ops[static_cast<std::size_t>(position)].scratch_bytes[0];
   for (auto i = static_cast<std::size_t>(position) + 1; i < problem_.ops.size(); ++i) {
     for (const Use& use : problem_.ops[i].uses) {
@@ -66,7 +66,7 @@ void LruWalk::prefetch(std::int64_t position) {
       const std::uint32_t next = next_access_[static_cast<std::size_t>(use.storage)];
       const bool is_away = !builder_.mapped(use.storage) && next > 0 &&
                            evicted_.contains(use.storage, next - 1) &&
-                           storage.accesses[next].op == static_cast<ir::OpId>(i);
+                           storage.accesses[next].position == static_cast<Position>(i);
       if (!is_away || builder_.free_bytes() < storage.footprint_bytes + scratch_bytes) continue;
       builder_.swap_in(use.storage);
       touch(use.storage, position);
@@ -75,7 +75,7 @@ void LruWalk::prefetch(std::int64_t position) {
   }
 }
 
-void LruWalk::leave(std::int64_t position) {
+void LruWalk::leave(Position position) {
   for (const Use& use : problem_.ops[static_cast<std::size_t>(position)].uses) {
     const ir::StorageId s = use.storage;
     const StorageInfo& storage = problem_.storage(s);
@@ -117,8 +117,8 @@ std::int64_t lru_bytes(const Problem& problem) {
   std::vector<std::int64_t> fixed(problem.ops.size() + 1, 0);
   for (const StorageInfo& storage : problem.storages) {
     if (storage.carried || storage.swappable || storage.accesses.empty()) continue;
-    fixed[static_cast<std::size_t>(storage.accesses.front().op)] += storage.footprint_bytes;
-    fixed[static_cast<std::size_t>(storage.accesses.back().op) + 1] -= storage.footprint_bytes;
+    fixed[static_cast<std::size_t>(storage.accesses.front().position)] += storage.footprint_bytes;
+    fixed[static_cast<std::size_t>(storage.accesses.back().position) + 1] -= storage.footprint_bytes;
   }
   for (std::size_t i = 0; i < problem.ops.size(); ++i) {
     state_bytes += fixed[i];

@@ -26,12 +26,12 @@ class LruWalk {
   Plan finish(const char* policy) { return builder_.finish(policy); }
 
  private:
-  void bring(std::int64_t position);
-  void prefetch(std::int64_t position);
-  void leave(std::int64_t position);
+  void bring(Position position);
+  void prefetch(Position position);
+  void leave(Position position);
   void make_room(std::int64_t bytes);
   void evict(ir::StorageId s);
-  void touch(ir::StorageId s, std::int64_t position);
+  void touch(ir::StorageId s, Position position);
   void forget(ir::StorageId s);
   bool is_cached(ir::StorageId s) const { return stamps_[static_cast<std::size_t>(s)] >= 0; }
 
@@ -40,8 +40,8 @@ class LruWalk {
   const SwapSet* early_;
   SwapSet evicted_;
   PlanBuilder builder_;
-  std::set<std::pair<std::int64_t, ir::StorageId>> cached_;  ///< what may go, by last use
-  std::vector<std::int64_t> stamps_;  ///< by storage: its key in cached_; -1: not in it
+  std::set<std::pair<Position, ir::StorageId>> cached_;  ///< what may go, by last use
+  std::vector<Position> stamps_;                         ///< by storage: its key in cached_; -1: not in it
   std::vector<std::uint32_t> next_access_;
 };
 

@@ -75,7 +75,7 @@ void MemoryCut::collect(const Dependencies& dependencies, ir::OpId op) {
     }
   }
   const ir::Graph& graph = *problem_.graph;
-  const OpInfo& info = problem_.op(op);
+  const StepOp& info = problem_.op(op);
   std::vector<std::uint8_t> counted(problem_.storages.size(), 0);
   excess_bytes_ = static_cast<double>(
       *std::min_element(info.scratch_bytes.begin(), info.scratch_bytes.end()) - problem_.budget_bytes);

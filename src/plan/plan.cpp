@@ -23,7 +23,7 @@ const char* action_name(Action action) {
 }
 
 Boundary settled(Boundary boundary) {
-  for (Place& place : boundary) place.pending = Transfer::none;
+  for (Standing& standing : boundary) standing.pending = Transfer::none;
   return boundary;
 }
 

@@ -33,18 +33,18 @@ struct Instruction {
 enum class Transfer : std::uint8_t { none, read, write };
 
 /// Where one storage of the state is when a step begins, and so where the step leaves it when it ends.
-struct Place {
+struct Standing {
   ir::StorageId storage = ir::kNone;
   bool resident = true;               ///< has memory (holds its value, or `pending` is a read into it)
   bool on_tier = false;               ///< the tier has its present value (`pending` write: will have)
   Transfer pending = Transfer::none;  ///< a transfer that crosses from one step to the next
-  bool operator==(const Place&) const = default;
+  bool operator==(const Standing&) const = default;
 };
 
-/// One place for each storage of the state, by storage.
-using Boundary = std::vector<Place>;
+/// Where each storage of the state stands, by storage.
+using Boundary = std::vector<Standing>;
 
-/// The same places once all transfers are complete.
+/// The same once all transfers are complete.
 Boundary settled(Boundary boundary);
 
 /// What a plan costs, from its instructions alone.
@@ -64,9 +64,9 @@ struct Plan {
   Boundary boundary;
   std::vector<Instruction> instructions;
   Summary summary;  ///< filled in by the checker
-  /// For a pool that does not move memory: where each storage and scratch goes, in the order in which the
+  /// For a pool that does not move memory: the offset of each storage and scratch, in the order in which the
   /// instructions give them memory. Empty: for the pool to say.
-  std::vector<std::int64_t> places;
+  std::vector<std::int64_t> offsets;
 };
 
 }  // namespace penstock::plan

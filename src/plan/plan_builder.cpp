@@ -9,14 +9,14 @@ namespace penstock::plan {
 
 PlanBuilder::PlanBuilder(const Problem& problem, Boundary start)
     : problem_(problem), start_(std::move(start)), states_(problem.storages.size()) {
-  for (const Place& place : start_) {
-    State& state = at(place.storage);
-    state.mapped = place.resident;
-    state.pending = place.pending;
-    const StorageInfo& storage = problem.storage(place.storage);
-    if (place.resident) state.in_memory = storage.begin;
-    if (place.on_tier) state.on_tier = storage.begin;
-    if (place.resident) used_bytes_ += storage.footprint_bytes;
+  for (const Standing& standing : start_) {
+    State& state = at(standing.storage);
+    state.mapped = standing.resident;
+    state.pending = standing.pending;
+    const StorageInfo& storage = problem.storage(standing.storage);
+    if (standing.resident) state.in_memory = storage.begin;
+    if (standing.on_tier) state.on_tier = storage.begin;
+    if (standing.resident) used_bytes_ += storage.footprint_bytes;
   }
   peak_bytes_ = used_bytes_;
 }
@@ -83,8 +83,8 @@ void PlanBuilder::adopt(const Overwrite& pair) {
   instructions_.push_back({Action::adopt, pair.to, 0, pair.from});
 }
 
-void PlanBuilder::run(std::int32_t position, std::int32_t variant) {
-  const OpInfo& info = problem_.ops[static_cast<std::size_t>(position)];
+void PlanBuilder::run(Position position, std::int32_t variant) {
+  const StepOp& info = problem_.ops[static_cast<std::size_t>(position)];
   for (const Use& use : info.uses) {
     const Transfer pending = at(use.storage).pending;
     if (pending == Transfer::read || (pending == Transfer::write && use.writes)) wait(use.storage);
@@ -116,11 +116,11 @@ void PlanBuilder::cancel(ir::StorageId s) {
 }
 
 Boundary PlanBuilder::boundary() const {
-  Boundary places;
+  Boundary standings;
   for (const ir::StorageId s : problem_.state()) {
-    places.push_back({s, at(s).mapped, !at(s).mapped || clean(s), at(s).pending});
+    standings.push_back({s, at(s).mapped, !at(s).mapped || clean(s), at(s).pending});
   }
-  return places;
+  return standings;
 }
 
 Plan PlanBuilder::finish(std::string policy) {
@@ -134,18 +134,18 @@ Plan PlanBuilder::finish(std::string policy) {
 }
 
 Boundary boundary_on_tier(const Problem& problem) {
-  Boundary places;
+  Boundary standings;
   for (const ir::StorageId s : problem.state()) {
     const bool swappable = problem.storage(s).swappable;
-    places.push_back({s, !swappable, swappable, Transfer::none});
+    standings.push_back({s, !swappable, swappable, Transfer::none});
   }
-  return places;
+  return standings;
 }
 
 Boundary boundary_in_memory(const Problem& problem) {
-  Boundary places;
-  for (const ir::StorageId s : problem.state()) places.push_back({s, true, false, Transfer::none});
-  return places;
+  Boundary standings;
+  for (const ir::StorageId s : problem.state()) standings.push_back({s, true, false, Transfer::none});
+  return standings;
 }
 
 }  // namespace penstock::plan

@@ -37,7 +37,7 @@ class PlanBuilder {
   void adopt(const Overwrite& pair);
   /// Waits for the reads of what the op uses and the writes of what it changes, then runs it: the op at a
   /// position of the step.
-  void run(std::int32_t position, std::int32_t variant = 0);
+  void run(Position position, std::int32_t variant = 0);
 
   /// Whether the pending transfer began in this plan and can be taken back.
   bool can_cancel(ir::StorageId s) const;

@@ -66,7 +66,7 @@ class Pooch {
  private:
   void find_maps() {
     const auto is_forward = [&](const Access& access) {
-      return problem_.graph->op(access.op).phase == ir::Phase::forward;
+      return problem_.graph->op(access.position).phase == ir::Phase::forward;
     };
     for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
       const StorageInfo& storage = problem_.storages[s];
@@ -75,8 +75,8 @@ class Pooch {
         if (!is_forward(storage.accesses[k]) || is_forward(storage.accesses[k + 1]) ||
             !is_needed_after(storage, k))
           continue;
-        FeatureMap map{static_cast<ir::StorageId>(s),  k, storage.accesses[k].op + 1,
-                       storage.accesses[k + 1].op - 1, 0, 0};
+        FeatureMap map{static_cast<ir::StorageId>(s),        k, storage.accesses[k].position + 1,
+                       storage.accesses[k + 1].position - 1, 0, 0};
         for (const ir::OpId op : recomputer_.chain(map.storage, k)) map.rerun_seconds += profile_.seconds(op);
         map.move_seconds = static_cast<double>(storage.size_bytes) *
                            (1 / profile_.tier.write_bandwidth + 1 / profile_.tier.read_bandwidth);

@@ -50,7 +50,7 @@ void describe_ops(Problem& problem, const PoolRule& rule,
   problem.order.resize(graph.ops.size());
   std::iota(problem.order.begin(), problem.order.end(), 0);
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    OpInfo& info = problem.ops[i];
+    StepOp& info = problem.ops[i];
     for (const ir::TensorId t : graph.ops[i].inputs) add_use(info.uses, graph.tensor(t).storage, true, false);
     for (const ir::TensorId t : graph.ops[i].outputs)
       add_use(info.uses, graph.tensor(t).storage, false, true);
@@ -121,10 +121,10 @@ Problem make_problem(const ir::Graph& graph, const VariantScratch& scratch_bytes
     storage.end = state.end;
   }
   if (boundary) {
-    for (const Place& place : *boundary) {
-      require(place.storage >= 0 && static_cast<std::size_t>(place.storage) < problem.storages.size(),
+    for (const Standing& standing : *boundary) {
+      require(standing.storage >= 0 && static_cast<std::size_t>(standing.storage) < problem.storages.size(),
               "make_problem: the boundary names a storage that does not exist");
-      StorageInfo& storage = problem.storages[static_cast<std::size_t>(place.storage)];
+      StorageInfo& storage = problem.storages[static_cast<std::size_t>(standing.storage)];
       if (storage.carried) continue;
       require(storage.accesses.empty(), "make_problem: the boundary names a storage that is not state");
       storage.carried = true;

@@ -16,7 +16,12 @@ namespace penstock::plan {
 /// memory or on the tier while this graph runs.
 inline constexpr ir::TensorId kForeignValue = -2;
 
-/// One op's use of one storage. Reads and writes both: the op changes it in place.
+/// An index into the step: which place in the order of execution. An ir::OpId is an index into the graph. In
+/// a problem as it is made the two agree, op i stands at position i; where a policy runs ops again, the step
+/// is longer than the graph, and Problem::order tells the op at each position.
+using Position = std::int32_t;
+
+/// One op's use of one storage. Reads and writes both: the op changes it in standing.
 struct Use {
   ir::StorageId storage = ir::kNone;
   bool reads = false;
@@ -30,7 +35,8 @@ struct Overwrite {
   bool operator==(const Overwrite&) const = default;
 };
 
-struct OpInfo {
+/// One position of the step: what the op that runs there uses.
+struct StepOp {
   std::vector<Use> uses;                    ///< each storage once
   std::vector<std::int64_t> scratch_bytes;  ///< footprint of the scratch, by variant; at least one
   std::int64_t need_bytes = 0;              ///< footprint of all uses and of variant 0's scratch
@@ -39,9 +45,9 @@ struct OpInfo {
   std::vector<Overwrite> adopts;  ///< which of them happen at this position (with_reruns())
 };
 
-/// The same, seen from the storage.
+/// A use seen from the storage.
 struct Access {
-  ir::OpId op = ir::kNone;
+  Position position = ir::kNone;
   bool reads = false;
   bool writes = false;
 };
@@ -66,16 +72,15 @@ struct Problem {
   std::int64_t fixed_bytes = 0;   ///< what the pool takes besides, whatever the plan; for reports
   bool remaps = true;             ///< whether giving memory to a storage takes time
   std::vector<StorageInfo> storages;
-  std::vector<OpInfo> ops;
-  /// Which op runs at each position of the step. As made: op i at position i, and `ops` is by op. A policy
-  /// that runs ops again plans on a problem with more positions than ops (with_reruns()), where `ops` and the
-  /// accesses are by position.
-  std::vector<ir::OpId> order;
+  std::vector<StepOp> ops;  ///< by position
+  std::vector<ir::OpId>
+      order;  ///< by position: the op that runs there; longer where ops run again (with_reruns())
   std::optional<Boundary>
       boundary;  ///< given: the plan must begin and end here; otherwise the policy chooses
 
   const StorageInfo& storage(ir::StorageId id) const { return storages[static_cast<std::size_t>(id)]; }
-  const OpInfo& op(ir::OpId id) const { return ops[static_cast<std::size_t>(id)]; }
+  /// For problems as they are made only, where positions are ops.
+  const StepOp& op(ir::OpId id) const { return ops[static_cast<std::size_t>(id)]; }
   std::string storage_name(ir::StorageId id) const;
   /// All storages with a value at the boundary, ascending.
   std::vector<ir::StorageId> state() const;

@@ -20,15 +20,16 @@ struct TierProfile {
   bool operator==(const TierProfile&) const = default;
 };
 
-/// How fast ranks exchange arrays; see ir::ExchangeKind. Exchanges follow one another.
-struct NetworkProfile {
+/// How fast ranks exchange arrays over the link between them; see ir::ExchangeKind. Exchanges follow one
+/// another.
+struct LinkProfile {
   int ranks = 1;
   double bandwidth = 1e9;      ///< bytes per second of one rank, each way; above 0
   double latency_seconds = 0;  ///< of an exchange, beside its bytes
   double message_seconds = 0;  ///< more for each rank that a slice is sent to
 
   double seconds(ir::ExchangeKind kind, std::int64_t size_bytes) const;
-  bool operator==(const NetworkProfile&) const = default;
+  bool operator==(const LinkProfile&) const = default;
 };
 
 /// What the thread that computes spends beside the ops.
@@ -41,11 +42,11 @@ struct HostProfile {
   bool operator==(const HostProfile&) const = default;
 };
 
-/// Measured (or estimated) times of one graph's ops, of a tier and of the network. Plain data.
+/// Measured (or estimated) times of one graph's ops, of a tier and of the link between ranks. Plain data.
 struct Profile {
   std::vector<std::vector<double>> op_seconds;  ///< by op, then by variant
   TierProfile tier;
-  NetworkProfile network;
+  LinkProfile link;
   HostProfile host;
   bool measured = false;  ///< otherwise an estimate
 
@@ -55,8 +56,8 @@ struct Profile {
 };
 
 /// The profile as JSON: {"version": 1, "measured": bool, "op_seconds": [[s, ...], ...],
-/// "host": {...}, "tier": {...}, "network": {...}}, keys of host, tier and network as the members above. A
-/// file without a network is of one rank.
+/// "host": {...}, "tier": {...}, "link": {...}}, keys of host, tier and link as the members above. A
+/// file without a link is of one rank.
 std::string profile_to_json(const Profile& profile);
 /// Throws UserError that names `source` if the text is not such a profile.
 Profile profile_from_json(const std::string& text, const std::string& source);

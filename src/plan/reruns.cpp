@@ -14,9 +14,9 @@ constexpr std::int64_t kHoldFraction = 4;
 constexpr int kMaxAttempts = 12;
 
 /// Whether the use at this position is the last before the value is dead, or made anew.
-bool dies_at(const StorageInfo& storage, ir::OpId position) {
+bool dies_at(const StorageInfo& storage, Position position) {
   const auto access = std::lower_bound(storage.accesses.begin(), storage.accesses.end(), position,
-                                       [](const Access& a, ir::OpId op) { return a.op < op; });
+                                       [](const Access& a, Position at) { return a.position < at; });
   return !storage.carried && !access->writes &&
          !is_needed_after(storage, static_cast<std::size_t>(access - storage.accesses.begin()));
 }
@@ -24,7 +24,7 @@ bool dies_at(const StorageInfo& storage, ir::OpId position) {
 /// Fills in what each position writes over.
 void find_adopts(Problem& longer) {
   for (std::size_t i = 0; i < longer.ops.size(); ++i) {
-    OpInfo& info = longer.ops[i];
+    StepOp& info = longer.ops[i];
     for (const Overwrite& pair : info.overwrites) {
       const bool is_taken = std::any_of(
           info.adopts.begin(), info.adopts.end(),
@@ -45,7 +45,7 @@ Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns, bo
   longer.order.clear();
   for (StorageInfo& storage : longer.storages) storage.accesses.clear();
   const auto append = [&](ir::OpId op) {
-    const auto position = static_cast<ir::OpId>(longer.ops.size());
+    const auto position = static_cast<Position>(longer.ops.size());
     longer.ops.push_back(problem.op(op));
     longer.order.push_back(op);
     for (const Use& use : problem.op(op).uses) {
@@ -80,8 +80,9 @@ ir::TensorId Recomputer::value_at(std::size_t s, ir::OpId at) const {
 /// Whether somebody reads the storage in op `at` or later, before it is overwritten.
 bool Recomputer::is_needed_from(std::size_t s, ir::OpId at) const {
   const auto& accesses = problem_.storages[s].accesses;
-  const auto next = std::lower_bound(accesses.begin(), accesses.end(), at,
-                                     [](const Access& access, ir::OpId op) { return access.op < op; });
+  const auto next =
+      std::lower_bound(accesses.begin(), accesses.end(), at,
+                       [](const Access& access, Position limit) { return access.position < limit; });
   return next == accesses.end() ? problem_.storages[s].carried : next->reads;
 }
 
@@ -142,7 +143,7 @@ bool Recomputer::is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const {
 std::vector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
   const StorageInfo& storage = problem_.storage(s);
   if (storage.carried || access + 1 >= storage.accesses.size()) return {};
-  const ir::OpId at = storage.accesses[access + 1].op;
+  const ir::OpId at = storage.accesses[access + 1].position;
   const ir::TensorId value = value_at(static_cast<std::size_t>(s), at);
   std::vector<ir::OpId> ops;
   if (value == ir::kNone || !make_in_order(value, at, hold_bytes(s), ops)) return {};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/network_lane.h"
+#include "plan/link_lane.h"
 #include "plan/tier_lanes.h"
 
 namespace penstock::plan {
@@ -18,13 +18,13 @@ class Simulator {
         profile_(profile),
         with_timeline_(with_timeline),
         lanes_(profile.tier, problem.storages.size()),
-        network_(*problem.graph, profile.network),
+        link_(*problem.graph, profile.link),
         pending_(problem.storages.size(), Transfer::none) {}
 
   Simulation simulate() {
-    for (const Place& place : plan_.boundary) {
-      if (place.resident) used_bytes_ += problem_.storage(place.storage).footprint_bytes;
-      if (place.pending != Transfer::none) start(place.storage, place.pending);
+    for (const Standing& standing : plan_.boundary) {
+      if (standing.resident) used_bytes_ += problem_.storage(standing.storage).footprint_bytes;
+      if (standing.pending != Transfer::none) start(standing.storage, standing.pending);
     }
     for (int i = 0; i < kWarmUpSteps; ++i) step();
     step();
@@ -77,30 +77,30 @@ class Simulator {
       map(scratch_bytes);
       take(scratch_bytes);
     }
-    wait_for_network(in.id);
+    wait_for_link(in.id);
     note(Action::run, in.id, repeated, now_seconds_, now_seconds_ + seconds);
     now_seconds_ += seconds;
-    start_on_network(in.id);
+    start_on_link(in.id);
     if (scratch_bytes > 0) take(-scratch_bytes);
     result_.compute_seconds += seconds;
     if (repeated) result_.recompute_seconds += seconds;
   }
 
-  void wait_for_network(ir::OpId op) {
-    const double ready_seconds = network_.ready_seconds(op);
+  void wait_for_link(ir::OpId op) {
+    const double ready_seconds = link_.ready_seconds(op);
     if (ready_seconds <= now_seconds_) return;
     const ir::StorageId bucket = problem_.graph->tensor(problem_.graph->op(op).inputs[0]).storage;
     note(Action::wait, bucket, false, now_seconds_, ready_seconds);
-    result_.network_stall_seconds += ready_seconds - now_seconds_;
+    result_.link_stall_seconds += ready_seconds - now_seconds_;
     now_seconds_ = ready_seconds;
   }
 
-  void start_on_network(ir::OpId op) {
-    const auto busy = network_.start(op, now_seconds_);
+  void start_on_link(ir::OpId op) {
+    const auto busy = link_.start(op, now_seconds_);
     if (!busy) return;
-    result_.network_seconds += busy->end_seconds - busy->start_seconds;
+    result_.link_seconds += busy->end_seconds - busy->start_seconds;
     if (!with_timeline_) return;
-    result_.network.push_back(
+    result_.link.push_back(
         {Action::run, op, false, busy->start_seconds - begin_seconds_, busy->end_seconds - begin_seconds_});
   }
 
@@ -169,7 +169,7 @@ class Simulator {
   const Profile& profile_;
   bool with_timeline_;
   TierLanes lanes_;
-  NetworkLane network_;
+  LinkLane link_;
   std::vector<Transfer> pending_;
   std::vector<bool> ran_;
   std::int64_t used_bytes_ = 0;

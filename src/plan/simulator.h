@@ -35,11 +35,11 @@ struct Simulation {
   double stall_seconds = 0;      ///< waiting for the tier: step - compute - host - slowed
   double read_seconds = 0;       ///< the tier's lanes are busy
   double write_seconds = 0;
-  double network_seconds = 0;        ///< the network is busy
-  double network_stall_seconds = 0;  ///< of stall_seconds, waiting for it
+  double link_seconds = 0;        ///< the link between ranks is busy
+  double link_stall_seconds = 0;  ///< of stall_seconds, waiting for it
   std::int64_t peak_bytes = 0;
   std::vector<TimelineEvent> timeline;  ///< where asked for; transfers that were waited for in this step
-  std::vector<TimelineEvent> network;   ///< where asked for: exchanges, by the op that starts them
+  std::vector<TimelineEvent> link;      ///< where asked for: exchanges, by the op that starts them
   std::vector<MemoryPoint> memory;      ///< where asked for
 };
 

@@ -14,8 +14,8 @@ std::int64_t smallest_bytes(const Problem& problem) {
     if (storage.carried) {
       pinned_bytes += storage.footprint_bytes;
     } else if (!storage.accesses.empty()) {
-      change_bytes[static_cast<std::size_t>(storage.accesses.front().op)] += storage.footprint_bytes;
-      change_bytes[static_cast<std::size_t>(storage.accesses.back().op) + 1] -= storage.footprint_bytes;
+      change_bytes[static_cast<std::size_t>(storage.accesses.front().position)] += storage.footprint_bytes;
+      change_bytes[static_cast<std::size_t>(storage.accesses.back().position) + 1] -= storage.footprint_bytes;
     }
   }
   std::int64_t needed_bytes = pinned_bytes;
@@ -29,8 +29,8 @@ std::int64_t smallest_bytes(const Problem& problem) {
     needed_bytes = std::max(needed_bytes, op_bytes);
   }
   std::int64_t boundary_bytes = 0;
-  for (const Place& place : problem.boundary ? *problem.boundary : Boundary{}) {
-    if (place.resident) boundary_bytes += problem.storage(place.storage).footprint_bytes;
+  for (const Standing& standing : problem.boundary ? *problem.boundary : Boundary{}) {
+    if (standing.resident) boundary_bytes += problem.storage(standing.storage).footprint_bytes;
   }
   return std::max(needed_bytes, boundary_bytes);
 }

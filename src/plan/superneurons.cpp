@@ -55,7 +55,7 @@ class Segments {
 
   Dropped find() {
     std::int64_t largest_bytes = 0;
-    for (const OpInfo& info : problem_.ops) largest_bytes = std::max(largest_bytes, info.need_bytes);
+    for (const StepOp& info : problem_.ops) largest_bytes = std::max(largest_bytes, info.need_bytes);
     for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
       const ir::Op& op = problem_.graph->ops[i];
       if (op.phase != ir::Phase::forward) break;
@@ -72,7 +72,7 @@ class Segments {
 
  private:
   bool is_backward(const Access& access) const {
-    return problem_.graph->op(access.op).phase != ir::Phase::forward;
+    return problem_.graph->op(access.position).phase != ir::Phase::forward;
   }
 
   /// Decides about the cheap ops since the last expensive one.

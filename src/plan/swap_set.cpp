@@ -16,13 +16,13 @@ std::vector<std::int64_t> base_memory(const Problem& problem, const SwapSet& swa
     if (storage.footprint_bytes == 0) continue;
     if (storage.accesses.empty() && storage.carried) add(0, last_position, storage.footprint_bytes);
     for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
-      const std::int64_t at = storage.accesses[k].op;
+      const Position at = storage.accesses[k].position;
       const bool stays = is_needed_after(storage, k) && !swaps.contains(static_cast<ir::StorageId>(s), k);
       if (!is_wrap(storage, k)) {
-        add(at, stays ? storage.accesses[k + 1].op - 1 : at, storage.footprint_bytes);
+        add(at, stays ? storage.accesses[k + 1].position - 1 : at, storage.footprint_bytes);
       } else {
         add(at, stays ? last_position : at, storage.footprint_bytes);
-        if (stays) add(0, storage.accesses[0].op - 1, storage.footprint_bytes);
+        if (stays) add(0, storage.accesses[0].position - 1, storage.footprint_bytes);
       }
     }
   }

@@ -13,10 +13,10 @@ TimedWalk::TimedWalk(const Problem& problem, const Profile& profile, const SwapS
       swaps_(swaps),
       boundary_(std::move(boundary)),
       write_start_(write_start),
-      positions_(static_cast<std::int64_t>(problem.ops.size())),
+      positions_(static_cast<Position>(problem.ops.size())),
       builder_(problem, start()),
       lanes_(profile.tier, problem.storages.size()),
-      network_(*problem.graph, profile.network),
+      link_(*problem.graph, profile.link),
       memory_(2 * problem.ops.size() + 1),
       is_retired_(problem.storages.size(), 0),
       next_access_(problem.storages.size(), 0) {}
@@ -28,24 +28,24 @@ AtBoundary TimedWalk::at_boundary(ir::StorageId s) const {
 }
 
 Boundary TimedWalk::start() const {
-  Boundary places;
+  Boundary standings;
   for (const ir::StorageId s : problem_.state()) {
     switch (at_boundary(s)) {
       case AtBoundary::away:
-        places.push_back({s, false, true, Transfer::none});
+        standings.push_back({s, false, true, Transfer::none});
         break;
       case AtBoundary::kept:
-        places.push_back({s, true, false, Transfer::none});
+        standings.push_back({s, true, false, Transfer::none});
         break;
       case AtBoundary::prefetched:
-        places.push_back({s, true, true, Transfer::read});
+        standings.push_back({s, true, true, Transfer::read});
         break;
       case AtBoundary::retiring:
-        places.push_back({s, true, true, Transfer::write});
+        standings.push_back({s, true, true, Transfer::write});
         break;
     }
   }
-  return places;
+  return standings;
 }
 
 /// Fills the curve; false if it exceeds the budget. Behind the step lies the boundary, or the next step.
@@ -65,10 +65,10 @@ bool TimedWalk::add_memory() {
         memory_.add(positions_, positions_, footprint(s));
         break;
       case AtBoundary::prefetched:
-        memory_.add(0, accesses.front().op - 1, footprint(s));
+        memory_.add(0, accesses.front().position - 1, footprint(s));
         break;
       case AtBoundary::retiring:
-        memory_.add(accesses.back().op + 1, positions_, footprint(s));
+        memory_.add(accesses.back().position + 1, positions_, footprint(s));
         break;
     }
   }
@@ -80,7 +80,7 @@ void TimedWalk::begin() {
   for (const ir::StorageId s : problem_.state()) {
     const StorageInfo& storage = problem_.storage(s);
     if (storage.accesses.empty()) continue;
-    const std::int64_t first_use = storage.accesses.front().op;
+    const Position first_use = storage.accesses.front().position;
     switch (at_boundary(s)) {
       case AtBoundary::kept:
         break;
@@ -103,7 +103,7 @@ void TimedWalk::begin() {
 bool TimedWalk::walk() {
   if (!add_memory()) return false;
   begin();
-  for (std::int64_t i = 0; i < positions_; ++i) {
+  for (Position i = 0; i < positions_; ++i) {
     bring(i);
     prefetch(i);
     run(i);
@@ -148,7 +148,7 @@ void TimedWalk::recall(ir::StorageId s, bool may_cancel) {
 }
 
 /// Makes sure that what the op at this position uses has memory.
-void TimedWalk::bring(std::int64_t position) {
+void TimedWalk::bring(Position position) {
   const auto& uses = problem_.ops[static_cast<std::size_t>(position)].uses;
   const auto& adopts = problem_.ops[static_cast<std::size_t>(position)].adopts;
   const auto adopts_memory = [&](ir::StorageId s) {
@@ -175,7 +175,7 @@ void TimedWalk::bring(std::int64_t position) {
   }
 }
 
-void TimedWalk::prefetch(std::int64_t position) {
+void TimedWalk::prefetch(Position position) {
   while (!demands_.empty()) {
     const auto [deadline, s] = *demands_.begin();
     if (!try_prefetch(position, deadline, s)) return;
@@ -183,7 +183,7 @@ void TimedWalk::prefetch(std::int64_t position) {
   }
 }
 
-bool TimedWalk::try_prefetch(std::int64_t position, std::int64_t deadline, ir::StorageId s) {
+bool TimedWalk::try_prefetch(Position position, Position deadline, ir::StorageId s) {
   // At the boundary it must be there as well, but what crosses it is waited for only by its next use.
   const bool for_boundary = closed() && deadline == positions_;
   const std::int64_t last = for_boundary ? deadline : deadline - 1;
@@ -200,8 +200,8 @@ bool TimedWalk::try_prefetch(std::int64_t position, std::int64_t deadline, ir::S
   return true;
 }
 
-void TimedWalk::run(std::int64_t position) {
-  const OpInfo& info = problem_.ops[static_cast<std::size_t>(position)];
+void TimedWalk::run(Position position) {
+  const StepOp& info = problem_.ops[static_cast<std::size_t>(position)];
   require(make_room(info.scratch_bytes[0], true), "timed walk: memory that was kept free is taken");
   for (const Use& use : info.uses) {
     const Transfer pending = builder_.pending(use.storage);
@@ -219,8 +219,8 @@ void TimedWalk::run(std::int64_t position) {
   }
   builder_.run(static_cast<std::int32_t>(position));
   const ir::OpId op = problem_.order[static_cast<std::size_t>(position)];
-  now_seconds_ = std::max(now_seconds_, network_.ready_seconds(op)) + profile_.seconds(op);
-  network_.start(op, now_seconds_);
+  now_seconds_ = std::max(now_seconds_, link_.ready_seconds(op)) + profile_.seconds(op);
+  link_.start(op, now_seconds_);
 }
 
 void TimedWalk::write(ir::StorageId s) {
@@ -263,12 +263,12 @@ void TimedWalk::leave(const Use& use) {
   if (builder_.pending(s) == Transfer::none) write(s);
   if (!is_wrap(storage, access)) {
     retire(s);
-    demands_.emplace(storage.accesses[access + 1].op, s);
+    demands_.emplace(storage.accesses[access + 1].position, s);
     return;
   }
   if (closed() && at_boundary(s) == AtBoundary::retiring) return;
   retire(s);
-  if (!closed()) demands_.emplace(positions_ + storage.accesses.front().op, s);
+  if (!closed()) demands_.emplace(positions_ + storage.accesses.front().position, s);
   if (closed() && at_boundary(s) == AtBoundary::prefetched) demands_.emplace(positions_, s);
 }
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "plan/link_lane.h"
 #include "plan/memory_curve.h"
-#include "plan/network_lane.h"
 #include "plan/plan_builder.h"
 #include "plan/profile.h"
 #include "plan/swap_set.h"
@@ -52,10 +52,10 @@ class TimedWalk {
   std::int64_t footprint(ir::StorageId s) const { return problem_.storage(s).footprint_bytes; }
   bool add_memory();
   void begin();
-  void bring(std::int64_t position);
-  void prefetch(std::int64_t position);
-  bool try_prefetch(std::int64_t position, std::int64_t deadline, ir::StorageId s);
-  void run(std::int64_t position);
+  void bring(Position position);
+  void prefetch(Position position);
+  bool try_prefetch(Position position, Position deadline, ir::StorageId s);
+  void run(Position position);
   void leave(const Use& use);
   bool is_swapped_later(const StorageInfo& storage, ir::StorageId s, std::size_t access) const;
   void retire(ir::StorageId s);
@@ -72,14 +72,14 @@ class TimedWalk {
   const SwapSet& swaps_;
   std::vector<AtBoundary> boundary_;
   WriteStart write_start_;
-  std::int64_t positions_;
+  Position positions_;
   PlanBuilder builder_;
   TierLanes lanes_;
-  NetworkLane network_;
+  LinkLane link_;
   MemoryCurve memory_;
   double now_seconds_ = 0;
-  std::set<std::pair<std::int64_t, ir::StorageId>> demands_;  ///< what is to come in, by deadline
-  std::deque<ir::StorageId> retired_;                         ///< oldest first
+  std::set<std::pair<Position, ir::StorageId>> demands_;  ///< what is to come in, by deadline
+  std::deque<ir::StorageId> retired_;                     ///< oldest first
   std::vector<std::uint8_t> is_retired_;
   std::vector<std::uint32_t> next_access_;
 };

@@ -11,8 +11,8 @@ namespace {
 std::vector<std::int64_t> free_bytes(const Problem& problem, const Plan& plan) {
   std::vector<std::int64_t> least(problem.ops.size(), std::numeric_limits<std::int64_t>::max());
   std::int64_t free = problem.budget_bytes;
-  for (const Place& place : plan.boundary) {
-    if (place.resident) free -= problem.storage(place.storage).footprint_bytes;
+  for (const Standing& standing : plan.boundary) {
+    if (standing.resident) free -= problem.storage(standing.storage).footprint_bytes;
   }
   for (const Instruction& in : plan.instructions) {
     if (in.action == Action::run) {

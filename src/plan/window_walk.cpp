@@ -9,7 +9,7 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::int64_t kUsesPerTry = 64;
+constexpr Position kUsesPerTry = 64;
 
 }  // namespace
 
@@ -17,15 +17,15 @@ WindowWalk::WindowWalk(const Problem& problem, std::int64_t window_bytes, const 
                        const Boundary* end)
     : problem_(problem),
       window_limit_bytes_(window_bytes),
-      ops_(static_cast<std::int64_t>(problem.ops.size())),
+      ops_(static_cast<Position>(problem.ops.size())),
       end_(end),
       builder_(problem, start),
       retired_(problem, builder_),
       marks_(problem.storages.size()),
       ahead_(2 * problem.ops.size() + 1) {
   if (end != nullptr) {
-    for (const Place& place : *end) {
-      if (place.resident) boundary_uses_.push_back({place.storage, true, false});
+    for (const Standing& standing : *end) {
+      if (standing.resident) boundary_uses_.push_back({standing.storage, true, false});
     }
   }
   retire_start(start);
@@ -36,29 +36,29 @@ PlanBuilder WindowWalk::walk(bool exact) {
     ensure();
     advance_head();
     if (tail_ == 0) retired_.write_all();
-    builder_.run(static_cast<ir::OpId>(tail_));
+    builder_.run(tail_);
     leave();
   }
   if (end_ != nullptr) finish(exact);
   return std::move(builder_);
 }
 
-const std::vector<Use>& WindowWalk::uses_at(std::int64_t position) const {
+const std::vector<Use>& WindowWalk::uses_at(Position position) const {
   if (end_ != nullptr && position == ops_) return boundary_uses_;
   return problem_.ops[static_cast<std::size_t>(position % ops_)].uses;
 }
 
-std::int64_t WindowWalk::scratch_at(std::int64_t position) const {
+std::int64_t WindowWalk::scratch_at(Position position) const {
   if (end_ != nullptr && position == ops_) return 0;
   return problem_.ops[static_cast<std::size_t>(position % ops_)].scratch_bytes[0];
 }
 
 /// Beyond this step only state counts: all else begins anew there.
-bool WindowWalk::counts(std::int64_t position, const Use& use) const {
+bool WindowWalk::counts(Position position, const Use& use) const {
   return position < ops_ || problem_.storage(use.storage).carried;
 }
 
-bool WindowWalk::is_used_at(std::int64_t position, ir::StorageId s) const {
+bool WindowWalk::is_used_at(Position position, ir::StorageId s) const {
   const auto& uses = uses_at(position);
   return std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return use.storage == s; });
 }
@@ -71,14 +71,15 @@ bool WindowWalk::value_needed_after(ir::StorageId s, std::uint32_t access) const
 
 /// All that is resident when the step begins; what is used last goes first.
 void WindowWalk::retire_start(const Boundary& start) {
-  std::vector<std::pair<std::int64_t, ir::StorageId>> resident;
-  for (const Place& place : start) {
-    if (!place.resident) continue;
-    const StorageInfo& storage = problem_.storage(place.storage);
+  std::vector<std::pair<Position, ir::StorageId>> resident;
+  for (const Standing& standing : start) {
+    if (!standing.resident) continue;
+    const StorageInfo& storage = problem_.storage(standing.storage);
     if (storage.swappable) {
-      resident.emplace_back(storage.accesses.empty() ? ops_ : storage.accesses.front().op, place.storage);
+      resident.emplace_back(storage.accesses.empty() ? ops_ : storage.accesses.front().position,
+                            standing.storage);
     } else {
-      mark(place.storage).ahead = true;
+      mark(standing.storage).ahead = true;
       ahead_.add_from(0, storage.footprint_bytes);
     }
   }
@@ -90,7 +91,7 @@ void WindowWalk::retire_start(const Boundary& start) {
 /// Puts the op at the head into the window. There is room for what it needs, unless it is at the tail, where
 /// ensure() sees to that.
 void WindowWalk::include(bool at_tail) {
-  const std::int64_t position = head_++;
+  const Position position = head_++;
   ahead_.add(position, position, scratch_at(position));
   for (const Use& use : uses_at(position)) {
     if (!counts(position, use)) continue;
@@ -119,7 +120,7 @@ void WindowWalk::include(bool at_tail) {
 
 /// Takes the furthest op out of the window again, and with it the prefetches that only it needs.
 void WindowWalk::retreat_head() {
-  const std::int64_t position = --head_;
+  const Position position = --head_;
   ahead_.add(position, position, -scratch_at(position));
   for (const Use& use : uses_at(position)) {
     if (!counts(position, use)) continue;
@@ -154,7 +155,7 @@ void WindowWalk::advance_head() {
     const bool at_boundary = end_ != nullptr && head_ == ops_;
     if (at_boundary && tail_ < boundary_next_try_) return;
     if (at_boundary) {
-      boundary_next_try_ = tail_ + static_cast<std::int64_t>(boundary_uses_.size()) / kUsesPerTry;
+      boundary_next_try_ = tail_ + static_cast<Position>(boundary_uses_.size()) / kUsesPerTry;
     }
     std::int64_t window_bytes = window_bytes_;
     for (const Use& use : uses_at(head_)) {
@@ -242,12 +243,12 @@ void WindowWalk::discard(ir::StorageId s) {
 
 void WindowWalk::finish(bool exact) {
   ensure();
-  for (const Place& place : *end_) {
-    const ir::StorageId s = place.storage;
-    if (!place.resident || !exact) continue;
-    if (builder_.pending(s) != Transfer::none && builder_.pending(s) != place.pending) builder_.wait(s);
-    if (place.on_tier && !builder_.clean(s)) builder_.swap_out(s);
-    if (builder_.pending(s) != Transfer::none && builder_.pending(s) != place.pending) builder_.wait(s);
+  for (const Standing& standing : *end_) {
+    const ir::StorageId s = standing.storage;
+    if (!standing.resident || !exact) continue;
+    if (builder_.pending(s) != Transfer::none && builder_.pending(s) != standing.pending) builder_.wait(s);
+    if (standing.on_tier && !builder_.clean(s)) builder_.swap_out(s);
+    if (builder_.pending(s) != Transfer::none && builder_.pending(s) != standing.pending) builder_.wait(s);
   }
   while (!retired_.empty()) retired_.pop();
 }

@@ -37,11 +37,11 @@ class WindowWalk {
 
   Mark& mark(ir::StorageId s) { return marks_[static_cast<std::size_t>(s)]; }
   std::int64_t footprint(ir::StorageId s) const { return problem_.storage(s).footprint_bytes; }
-  std::int64_t last_position() const { return end_ != nullptr ? ops_ : 2 * ops_ - 1; }
-  const std::vector<Use>& uses_at(std::int64_t position) const;
-  std::int64_t scratch_at(std::int64_t position) const;
-  bool counts(std::int64_t position, const Use& use) const;
-  bool is_used_at(std::int64_t position, ir::StorageId s) const;
+  Position last_position() const { return end_ != nullptr ? ops_ : 2 * ops_ - 1; }
+  const std::vector<Use>& uses_at(Position position) const;
+  std::int64_t scratch_at(Position position) const;
+  bool counts(Position position, const Use& use) const;
+  bool is_used_at(Position position, ir::StorageId s) const;
   bool value_needed_after(ir::StorageId s, std::uint32_t access) const;
 
   void retire_start(const Boundary& start);
@@ -56,17 +56,17 @@ class WindowWalk {
 
   const Problem& problem_;
   std::int64_t window_limit_bytes_;
-  std::int64_t ops_;
+  Position ops_;
   const Boundary* end_;
   std::vector<Use> boundary_uses_;
   PlanBuilder builder_;
   RetireQueue retired_;
   std::vector<Mark> marks_;
   MemoryCurve ahead_;
-  std::vector<std::pair<std::int64_t, ir::StorageId>> reserved_;  ///< room kept from a position on; ascending
-  std::int64_t tail_ = 0, head_ = 0;
-  std::int64_t boundary_next_try_ = 0;  ///< the tail from which the head tries to pass the boundary again
-  std::int64_t window_bytes_ = 0;       ///< of the storages that the window uses
+  std::vector<std::pair<Position, ir::StorageId>> reserved_;  ///< room kept from a position on; ascending
+  Position tail_ = 0, head_ = 0;
+  Position boundary_next_try_ = 0;  ///< the tail from which the head tries to pass the boundary again
+  std::int64_t window_bytes_ = 0;   ///< of the storages that the window uses
 };
 
 }  // namespace penstock::plan

@@ -86,10 +86,10 @@ class Explanation {
     for (std::size_t i = 0; i < info_.accesses.size(); ++i) {
       if (i == kUsesShown) return text + fmt::format(" and {} more", info_.accesses.size() - i);
       const plan::Access& access = info_.accesses[i];
-      text +=
-          fmt::format("{}{} ({}{}, {})", i == 0 ? "" : "; ", op_text(access.op), access.reads ? "reads" : "",
-                      access.writes ? access.reads ? " and writes" : "makes" : "",
-                      ir::phase_name(problem_.graph->op(access.op).phase));
+      text += fmt::format("{}{} ({}{}, {})", i == 0 ? "" : "; ", op_text(access.position),
+                          access.reads ? "reads" : "",
+                          access.writes ? access.reads ? " and writes" : "makes" : "",
+                          ir::phase_name(problem_.graph->op(access.position).phase));
     }
     return text.empty() ? "none in this step" : text;
   }
@@ -103,7 +103,7 @@ class Explanation {
   Gap longest_gap() const {
     Gap longest;
     for (std::size_t i = 0; i + 1 < info_.accesses.size(); ++i) {
-      const ir::OpId from = info_.accesses[i].op, to = info_.accesses[i + 1].op;
+      const ir::OpId from = info_.accesses[i].position, to = info_.accesses[i + 1].position;
       const double seconds = seconds_between(from, to);
       if (to - from > 1 && seconds >= longest.seconds) longest = {from, to, to - from - 1, seconds};
     }
@@ -116,7 +116,7 @@ class Explanation {
   void follow() {
     std::int64_t used = 0;
     bool resident = false;
-    for (const plan::Place& place : plan_.boundary) {
+    for (const plan::Standing& place : plan_.boundary) {
       if (place.resident) used += problem_.storage(place.storage).footprint_bytes;
       if (place.storage != id_) continue;
       resident = place.resident;
@@ -226,7 +226,7 @@ class Explanation {
     if (info_.carried) {
       lines_.emplace_back("  to compute it again: not possible, it is state");
     } else if (!info_.accesses.empty()) {
-      const ir::OpId maker = info_.accesses.front().op;
+      const ir::OpId maker = info_.accesses.front().position;
       if (problem_.graph->op(maker).kind == ir::OpKind::data) {
         lines_.emplace_back("  to compute it again: not possible, it comes from the data set");
       } else {

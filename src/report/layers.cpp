@@ -53,8 +53,8 @@ void sort_by_first_use(const plan::Problem& problem, std::vector<LayerUse>& rows
     const auto& accesses = problem.storages[s].accesses;
     if (accesses.empty()) continue;
     const std::string name = prefix(module_of(problem.storage_name(static_cast<ir::StorageId>(s))), parts);
-    const auto [found, added] = first.emplace(name, accesses.front().op);
-    if (!added) found->second = std::min(found->second, accesses.front().op);
+    const auto [found, added] = first.emplace(name, accesses.front().position);
+    if (!added) found->second = std::min(found->second, accesses.front().position);
   }
   std::stable_sort(rows.begin(), rows.end(), [&](const LayerUse& a, const LayerUse& b) {
     const auto at = [&](const LayerUse& row) {
@@ -99,14 +99,14 @@ std::vector<Fate> fates(const plan::Problem& problem, const plan::Plan& plan) {
     const plan::StorageInfo& storage = problem.storages[s];
     bool forward = false, backward = false;
     for (const plan::Access& access : storage.accesses) {
-      const ir::Phase phase = problem.graph->op(access.op).phase;
+      const ir::Phase phase = problem.graph->op(access.position).phase;
       forward |= phase == ir::Phase::forward;
       backward |= phase == ir::Phase::backward;
     }
     if (storage.carried || (forward && backward)) result[s] = Fate::kept;
   }
   std::vector<bool> ran(problem.graph->ops.size(), false);
-  for (const plan::Place& place : plan.boundary) {
+  for (const plan::Standing& place : plan.boundary) {
     if (!place.resident || place.pending != plan::Transfer::none)
       result[static_cast<std::size_t>(place.storage)] = Fate::swapped;
   }

@@ -43,7 +43,7 @@ class Viewer {
   StepView view() {
     find_bounds();
     used_bytes_ = problem_.fixed_bytes;
-    for (const plan::Place& place : plan_.boundary) {
+    for (const plan::Standing& place : plan_.boundary) {
       if (!place.resident) continue;
       used_bytes_ += problem_.storage(place.storage).footprint_bytes;
       if (place.pending == plan::Transfer::read) set_ahead(place.storage, true);
@@ -113,7 +113,7 @@ class Viewer {
     const run::TraceEvent* event = next(in);
     if (event == nullptr) return;
     const ir::Op& op = problem_.graph->op(in.id);
-    const plan::OpInfo& info = problem_.op(in.id);
+    const plan::StepOp& info = problem_.op(in.id);
     const std::int64_t scratch_bytes = info.scratch_bytes[static_cast<std::size_t>(in.variant)];
     for (const plan::Use& use : info.uses) set_ahead(use.storage, false);
     now_seconds_ = event->start_seconds;
@@ -212,8 +212,8 @@ class Viewer {
         bytes += storage.footprint_bytes;
       } else if (!storage.accesses.empty()) {
         changes.push_back(
-            {started_[static_cast<std::size_t>(storage.accesses.front().op)], storage.footprint_bytes});
-        const auto after = static_cast<std::size_t>(storage.accesses.back().op) + 1;
+            {started_[static_cast<std::size_t>(storage.accesses.front().position)], storage.footprint_bytes});
+        const auto after = static_cast<std::size_t>(storage.accesses.back().position) + 1;
         const double end = after < started_.size() ? started_[after] : view_.end_seconds;
         changes.push_back({end, -storage.footprint_bytes});
       }

@@ -23,7 +23,7 @@ class Executor::Impl {
     const double begin = clock_seconds();
     if (trace_ != nullptr && trace_->origin_seconds < 0) trace_->origin_seconds = begin;
     state_.settle(plan.boundary);
-    residency_.begin_step(plan.places);
+    residency_.begin_step(plan.offsets);
     const double start = clock_seconds();
     stats.settle_seconds = start - begin;
     residency_.count_into(&stats, trace_);

@@ -16,7 +16,7 @@ class StayCollector {
       : map_(map), slots_(map.slot_bytes.size()), items_(static_cast<int>(map.slot_bytes.size())) {}
 
   void begin(const plan::Boundary& boundary) {
-    for (const plan::Place& place : boundary) {
+    for (const plan::Standing& place : boundary) {
       if (!place.resident) continue;
       Slot& slot = slots_[static_cast<std::size_t>(place.storage)];
       slot.stays = slot.from_before = slot.crosses = true;
@@ -61,8 +61,8 @@ class StayCollector {
       if (home < 0 && slots_[s].first_item >= 0) home = offset(slots_[s].first_item);
     }
     for (const std::vector<int>& items : item_of_) {
-      std::vector<std::int64_t>& places = layout.places.emplace_back();
-      for (const int item : items) places.push_back(offset(item));
+      std::vector<std::int64_t>& offsets = layout.offsets.emplace_back();
+      for (const int item : items) offsets.push_back(offset(item));
     }
     return layout;
   }

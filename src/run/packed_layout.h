@@ -18,8 +18,8 @@ struct PlannedStep {
 
 /// Where everything is in one arena.
 struct PackedLayout {
-  std::vector<std::int64_t> homes;                ///< by slot: between steps; -1: a slot that never stays
-  std::vector<std::vector<std::int64_t>> places;  ///< by step: plan::Plan::places
+  std::vector<std::int64_t> homes;                 ///< by slot: between steps; -1: a slot that never stays
+  std::vector<std::vector<std::int64_t>> offsets;  ///< by step: plan::Plan::offsets
   std::int64_t arena_bytes = 0;
 };
 

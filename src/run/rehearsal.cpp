@@ -14,7 +14,7 @@ class Rehearsal {
       : step_(step), plan_(plan), map_(map), placement_(map.slot_bytes, rule, capacity_bytes) {}
 
   double moves_each() {
-    for (const plan::Place& place : plan_.boundary) {
+    for (const plan::Standing& place : plan_.boundary) {
       if (place.resident) acquire(place.storage);
     }
     for (int i = 0; i <= kWarmUpSteps; ++i) {

@@ -60,29 +60,29 @@ void StateMover::borrow(ir::StorageId s, const std::function<void(void*)>& use) 
 }
 
 void StateMover::settle(const plan::Boundary& boundary) {
-  std::vector<const plan::Place*> wanted(is_known_.size(), nullptr);
-  for (const plan::Place& place : boundary) {
+  std::vector<const plan::Standing*> wanted(is_known_.size(), nullptr);
+  for (const plan::Standing& place : boundary) {
     require(is_known_[static_cast<std::size_t>(place.storage)], "executor: state was never written");
     wanted[static_cast<std::size_t>(place.storage)] = &place;
   }
   std::vector<ir::StorageId> extra;
   for (const ir::StorageId s : known_) {
-    const plan::Place* place = wanted[static_cast<std::size_t>(s)];
+    const plan::Standing* place = wanted[static_cast<std::size_t>(s)];
     if (residency_.resident(s) && (place == nullptr || !place->resident)) extra.push_back(s);
   }
   evict(extra);
-  for (const plan::Place& place : boundary) {
+  for (const plan::Standing& place : boundary) {
     const ir::StorageId s = place.storage;
     if (place.resident && !residency_.resident(s)) residency_.swap_in(s);
   }
-  for (const plan::Place& place : boundary) {
+  for (const plan::Standing& place : boundary) {
     const ir::StorageId s = place.storage;
     if (residency_.pending(s) != plan::Transfer::none && residency_.pending(s) != place.pending) {
       residency_.wait(s);
     }
     if (place.on_tier && !residency_.on_tier(s)) residency_.swap_out(s);
   }
-  for (const plan::Place& place : boundary) {
+  for (const plan::Standing& place : boundary) {
     if (residency_.pending(place.storage) != place.pending) residency_.wait(place.storage);
   }
 }

@@ -40,7 +40,7 @@ void map_extents(StorageMap& map, std::span<const plan::Plan* const> plans) {
         swapped[static_cast<std::size_t>(in.id)] = true;
       }
     }
-    for (const plan::Place& place : plan->boundary) {
+    for (const plan::Standing& place : plan->boundary) {
       if (place.on_tier) swapped[static_cast<std::size_t>(place.storage)] = true;
     }
   }

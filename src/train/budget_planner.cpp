@@ -119,7 +119,7 @@ ProfileSource BudgetPlanner::profile_source() {
       profile_ = profiles_->get(
           [this] { job_.note("measuring kernels and tier, once for this network and machine"); });
       profile_source_name_ = profiles_->source();
-      profile_->network = network_profile(job_.speed, job_.ranks->size());
+      profile_->link = link_profile(job_.speed, job_.ranks->size());
       job_.phase("profile", run::clock_seconds() - begin,
                  fmt::format("{}; tier reads {:.0f} MB/s, writes {:.0f} MB/s", profiles_->source(),
                              profile_->tier.read_bandwidth / 1e6, profile_->tier.write_bandwidth / 1e6));

@@ -327,8 +327,8 @@ std::int64_t pack_memory(const Program& program, MemoryPlan& plan) {
   if (plan.evaluation) steps.push_back({program.evaluation.get(), &*plan.evaluation});
   run::PackedLayout layout = run::pack_plans(plan.map, steps);
   plan.packed_homes = std::move(layout.homes);
-  if (plan.evaluation) plan.evaluation->places = std::move(layout.places.back());
-  if (plan.training) plan.training->places = std::move(layout.places.front());
+  if (plan.evaluation) plan.evaluation->offsets = std::move(layout.offsets.back());
+  if (plan.training) plan.training->offsets = std::move(layout.offsets.front());
   return plan.capacity_bytes = plan.planned_peak_bytes = layout.arena_bytes;
 }
 
@@ -376,7 +376,7 @@ PlannedAgain plan_again(const Program& program, const MemoryPlan& now, const pla
   std::vector<std::int64_t> homes(now.packed_homes.size(), -1);
   for (const auto* plan : {&now.training, &now.evaluation}) {
     if (!*plan) continue;
-    for (const plan::Place& place : (*plan)->boundary) {
+    for (const plan::Standing& place : (*plan)->boundary) {
       const auto slot = static_cast<std::size_t>(place.storage);
       if (place.resident) homes[slot] = now.packed_homes[slot];
     }
@@ -385,7 +385,7 @@ PlannedAgain plan_again(const Program& program, const MemoryPlan& now, const pla
   run::PackedLayout layout = run::pack_plans(now.map, {&step, 1}, std::move(homes));
   if (layout.arena_bytes > now.capacity_bytes)
     throw plan::BudgetError(again.training.policy, layout.arena_bytes, now.capacity_bytes);
-  again.training.places = std::move(layout.places.front());
+  again.training.offsets = std::move(layout.offsets.front());
   again.packed_homes = std::move(layout.homes);
   return again;
 }

@@ -61,8 +61,8 @@ lower::ExchangeOptions exchange_options(const Options& options, const Ranks& ran
   return exchange;
 }
 
-plan::NetworkProfile network_profile(const dist::NetworkSpeed& speed, int ranks) {
-  plan::NetworkProfile profile;
+plan::LinkProfile link_profile(const dist::NetworkSpeed& speed, int ranks) {
+  plan::LinkProfile profile;
   profile.ranks = ranks;
   if (ranks > 1) profile.bandwidth = speed.bandwidth;
   profile.latency_seconds = speed.latency_seconds;

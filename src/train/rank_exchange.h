@@ -28,7 +28,7 @@ class RankExchanger final : public kernels::Exchanger {
 lower::ExchangeOptions exchange_options(const Options& options, const Ranks& ranks);
 
 /// What the planner sees of the network.
-plan::NetworkProfile network_profile(const dist::NetworkSpeed& speed, int ranks);
+plan::LinkProfile link_profile(const dist::NetworkSpeed& speed, int ranks);
 
 /// Throws UserError on all ranks if they do not lay out what they exchange in the same way: another
 /// processor, another build. All ranks call it.

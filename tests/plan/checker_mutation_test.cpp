@@ -44,7 +44,7 @@ std::string damage(Plan& plan, Dice& dice) {
       return std::to_string(i) + " moved to " + std::to_string(j);
     }
     default: {
-      Place& changed = plan.boundary[static_cast<std::size_t>(
+      Standing& changed = plan.boundary[static_cast<std::size_t>(
           dice.below(static_cast<std::int64_t>(plan.boundary.size())))];
       changed.resident ^= dice.one_in(2);
       changed.on_tier ^= dice.one_in(2);

@@ -46,7 +46,8 @@ class OptimumSearch {
       for (std::size_t k = 0; k + 1 < problem_.storages[s].accesses.size(); ++k) {
         const auto storage = static_cast<ir::StorageId>(s);
         const auto& accesses = problem_.storages[s].accesses;
-        if (problem_.storages[s].footprint_bytes == 0 || accesses[k + 1].op - accesses[k].op < 2) continue;
+        if (problem_.storages[s].footprint_bytes == 0 || accesses[k + 1].position - accesses[k].position < 2)
+          continue;
         if (!is_needed_after(problem_.storages[s], k)) continue;
         const std::vector<ir::OpId> chain = recomputer_.chain(storage, k);
         if (!chain.empty()) droppable_.push_back({storage, k, chain.back()});
@@ -99,8 +100,8 @@ class OptimumSearch {
       for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
         Gap gap{static_cast<ir::StorageId>(s), k};
         gap.wrap = is_wrap(storage, k);
-        gap.first = storage.accesses[k].op + 1;
-        gap.last = storage.accesses[gap.wrap ? 0 : k + 1].op - 1;
+        gap.first = storage.accesses[k].position + 1;
+        gap.last = storage.accesses[gap.wrap ? 0 : k + 1].position - 1;
         if (!is_needed_after(storage, k) || (!gap.wrap && gap.last < gap.first)) continue;
         swaps.set(gap.storage, k, 1);
         gaps_.push_back(gap);

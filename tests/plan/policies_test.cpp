@@ -81,7 +81,7 @@ TEST(Window, PrefetchesAcrossTheBoundary) {
     Problem problem = problem_of(step);
     problem.budget_bytes = smallest_bytes(problem) + (keep_bytes(problem) - smallest_bytes(problem)) / 4;
     const Plan plan = plan_window(problem);
-    for (const Place& place : plan.boundary) crossing += place.pending == Transfer::read ? 1 : 0;
+    for (const Standing& standing : plan.boundary) crossing += standing.pending == Transfer::read ? 1 : 0;
   }
   EXPECT_GT(crossing, 20);
 }
@@ -145,8 +145,9 @@ void for_each_budget(PolicyKind policy, const Use& use) {
 }
 
 bool is_state_resident(const Plan& plan) {
-  return std::all_of(plan.boundary.begin(), plan.boundary.end(),
-                     [](const Place& place) { return place.resident && place.pending == Transfer::none; });
+  return std::all_of(plan.boundary.begin(), plan.boundary.end(), [](const Standing& standing) {
+    return standing.resident && standing.pending == Transfer::none;
+  });
 }
 
 /// State stays; values are swapped under some budgets and made again under some. Where all fits, nothing

@@ -183,7 +183,7 @@ inline void allow_overwrites(Problem& problem) {
     const StorageInfo& storage = problem.storage(s);
     return !storage.carried && storage.role != ir::Role::data && storage.role != ir::Role::result;
   };
-  for (OpInfo& info : problem.ops) {
+  for (StepOp& info : problem.ops) {
     for (const Use& from : info.uses) {
       for (const Use& to : info.uses) {
         const bool apart = from.reads && !from.writes && to.writes && !to.reads;

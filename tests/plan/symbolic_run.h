@@ -20,15 +20,15 @@ class SymbolicRun {
   /// All must outlive it.
   SymbolicRun(const Problem& problem, const Plan& plan)
       : problem_(problem), plan_(plan), cells_(problem.storages.size()) {
-    for (const Place& place : plan.boundary) {
-      Cell& cell = at(place.storage);
-      const Value value = first_value(place.storage);
-      cell.mapped = place.resident;
-      cell.pending = place.pending;
-      cell.memory = place.resident && place.pending != Transfer::read ? value : garbage();
-      cell.tier = place.on_tier && place.pending != Transfer::write ? value : garbage();
+    for (const Standing& standing : plan.boundary) {
+      Cell& cell = at(standing.storage);
+      const Value value = first_value(standing.storage);
+      cell.mapped = standing.resident;
+      cell.pending = standing.pending;
+      cell.memory = standing.resident && standing.pending != Transfer::read ? value : garbage();
+      cell.tier = standing.on_tier && standing.pending != Transfer::write ? value : garbage();
       cell.moving = value;
-      if (place.resident) used_bytes_ += problem.storage(place.storage).footprint_bytes;
+      if (standing.resident) used_bytes_ += problem.storage(standing.storage).footprint_bytes;
     }
   }
 
@@ -45,13 +45,14 @@ class SymbolicRun {
       if (problem_.graph->loss != ir::kNone && loss != loss_) wrong_ = "the loss is another";
     }
     std::int64_t boundary_bytes = 0;
-    for (const Place& place : plan_.boundary) {
-      Cell& cell = at(place.storage);
+    for (const Standing& standing : plan_.boundary) {
+      Cell& cell = at(standing.storage);
       if (cell.pending != Transfer::none) complete(cell);
-      const Value expected = state[static_cast<std::size_t>(place.storage)];
-      if (place.resident) boundary_bytes += problem_.storage(place.storage).footprint_bytes;
-      if (place.resident && (!cell.mapped || cell.memory != expected)) wrong_ = "state in memory is another";
-      if (place.on_tier && cell.tier != expected) wrong_ = "state on the tier is another";
+      const Value expected = state[static_cast<std::size_t>(standing.storage)];
+      if (standing.resident) boundary_bytes += problem_.storage(standing.storage).footprint_bytes;
+      if (standing.resident && (!cell.mapped || cell.memory != expected))
+        wrong_ = "state in memory is another";
+      if (standing.on_tier && cell.tier != expected) wrong_ = "state on the tier is another";
     }
     if (used_bytes_ != boundary_bytes) wrong_ = "memory is lost";
     return wrong_;

@@ -183,7 +183,7 @@ TEST(Executor, PlacesThatChangeChangeNoBit) {
     plan::prove(problem, plan);
     const PlannedStep steps[] = {{&step, &plan}};
     PackedLayout layout = pack_plans(map, steps);
-    plan.places = layout.places.front();
+    plan.offsets = layout.offsets.front();
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
     PackedPool pool(map.slot_bytes, layout.homes, layout.arena_bytes, layout.arena_bytes, true);
@@ -197,12 +197,12 @@ TEST(Executor, PlacesThatChangeChangeNoBit) {
       const bool scratch =
           in.action == plan::Action::run && step.kernel(in.id, in.variant).scratch_bytes() > 0;
       if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) {
-        const std::int64_t place = plan.places.at(next++);
+        const std::int64_t place = plan.offsets.at(next++);
         if (first.try_emplace(in.id, place).first->second != place) ++elsewhere;
       }
       if (scratch) ++next;
     }
-    EXPECT_EQ(next, plan.places.size());
+    EXPECT_EQ(next, plan.offsets.size());
   }
   EXPECT_GT(elsewhere, 10);
 }

@@ -24,7 +24,7 @@ TEST(ExchangePlans, EveryPolicyPlansAroundGradientsOnTheirWay) {
     plan::Problem problem =
         plan::make_problem(step.graph, step.scratch_bytes, plan::grain_rule(std::int64_t{1} << 40, 4096));
     plan::Profile profile = plan::estimate_profile(problem);
-    profile.network = {3, 1e8, 1e-4, 0};
+    profile.link = {3, 1e8, 1e-4, 0};
     const std::int64_t in_memory = plan::keep_bytes(problem);
     for (const plan::PolicyKind policy : plan::all_policies()) {
       plan::PlanOptions options;
@@ -36,7 +36,7 @@ TEST(ExchangePlans, EveryPolicyPlansAroundGradientsOnTheirWay) {
         problem.budget_bytes = budget;
         const plan::Plan plan = plan::make_plan(problem, options);
         EXPECT_LE(plan.summary.peak_bytes, budget) << plan::policy_name(policy);
-        EXPECT_GT(plan::simulate(problem, plan, profile).network_seconds, 0);
+        EXPECT_GT(plan::simulate(problem, plan, profile).link_seconds, 0);
       }
     }
   }

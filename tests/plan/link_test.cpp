@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/checker.h"
-#include "plan/network_lane.h"
+#include "plan/link_lane.h"
 #include "plan/policies.h"
 #include "plan/reruns.h"
 #include "plan/simulator.h"
@@ -49,7 +49,7 @@ Plan with(const Plan& plan, ir::OpId before, const std::vector<Instruction>& mor
   return longer;
 }
 
-TEST(Network, WhatIsOnItsWayStaysAndGoesOnce) {
+TEST(Link, WhatIsOnItsWayStaysAndGoesOnce) {
   const Exchanged step;
   const Problem problem = step.problem();
   EXPECT_FALSE(problem.storage(step.storage(step.bucket)).swappable);
@@ -78,32 +78,32 @@ TEST(Network, WhatIsOnItsWayStaysAndGoesOnce) {
   }
 }
 
-TEST(Network, ExchangesTakeTimeBesideCompute) {
+TEST(Link, ExchangesTakeTimeBesideCompute) {
   const Exchanged step;
   const Problem problem = step.problem();
   const Plan plan = plan_keep(problem);
   Profile profile;
   profile.op_seconds = {{1}, {2}, {0.5}, {4}, {0.25}, {1}};
-  profile.network = {4, 1000, 0.5, 0};
+  profile.link = {4, 1000, 0.5, 0};
   // 4000 bytes, three quarters of it sent twice.
-  EXPECT_DOUBLE_EQ(profile.network.seconds(ir::ExchangeKind::all_reduce, 4000), 6.5);
-  EXPECT_DOUBLE_EQ(profile.network.seconds(ir::ExchangeKind::all_gather, 4000), 3.5);
+  EXPECT_DOUBLE_EQ(profile.link.seconds(ir::ExchangeKind::all_reduce, 4000), 6.5);
+  EXPECT_DOUBLE_EQ(profile.link.seconds(ir::ExchangeKind::all_gather, 4000), 3.5);
   const Simulation exposed = simulate(problem, plan, profile, true);
   EXPECT_DOUBLE_EQ(exposed.step_seconds, 1 + 2 + 0.5 + 6.5 + 0.25 + 1);
-  EXPECT_DOUBLE_EQ(exposed.network_stall_seconds, 2.5);
+  EXPECT_DOUBLE_EQ(exposed.link_stall_seconds, 2.5);
   EXPECT_DOUBLE_EQ(exposed.stall_seconds, 2.5);
-  ASSERT_EQ(exposed.network.size(), 1U);
-  EXPECT_DOUBLE_EQ(exposed.network[0].start_seconds, 3.5);
-  EXPECT_DOUBLE_EQ(exposed.network[0].end_seconds, 10);
+  ASSERT_EQ(exposed.link.size(), 1U);
+  EXPECT_DOUBLE_EQ(exposed.link[0].start_seconds, 3.5);
+  EXPECT_DOUBLE_EQ(exposed.link[0].end_seconds, 10);
 
-  profile.network.bandwidth = 2000;
+  profile.link.bandwidth = 2000;
   const Simulation hidden = simulate(problem, plan, profile);
-  EXPECT_DOUBLE_EQ(hidden.network_stall_seconds, 0);
-  EXPECT_DOUBLE_EQ(hidden.network_seconds, 3.5);
+  EXPECT_DOUBLE_EQ(hidden.link_stall_seconds, 0);
+  EXPECT_DOUBLE_EQ(hidden.link_seconds, 3.5);
   EXPECT_DOUBLE_EQ(hidden.step_seconds, 8.75);
 }
 
-TEST(Network, OneExchangeFollowsTheOther) {
+TEST(Link, OneExchangeFollowsTheOther) {
   Exchanged step;
   const ir::TensorId other = step.graph.add_tensor("other", ir::DType::f32, {1000}, ir::Role::gradient);
   const ir::OpId second =
@@ -113,7 +113,7 @@ TEST(Network, OneExchangeFollowsTheOther) {
                          {},
                          {other},
                          ir::ExchangeAttrs{8, ir::ExchangeKind::all_gather, 0, 4, {}, {}}});
-  NetworkLane lane(step.graph, {4, 1000, 0, 0});
+  LinkLane lane(step.graph, {4, 1000, 0, 0});
   EXPECT_EQ(lane.ready_seconds(Exchanged::wait), 0);
   EXPECT_FALSE(lane.start(Exchanged::more, 1).has_value());
   EXPECT_DOUBLE_EQ(lane.start(Exchanged::start, 1)->end_seconds, 7);

@@ -1,10 +1,10 @@
-#include "plan/network_lane.h"
+#include "plan/link_lane.h"
 
 #include <algorithm>
 
 namespace penstock::plan {
 
-double NetworkProfile::seconds(ir::ExchangeKind kind, std::int64_t size_bytes) const {
+double LinkProfile::seconds(ir::ExchangeKind kind, std::int64_t size_bytes) const {
   if (ranks <= 1) return 0;
   const double passes = kind == ir::ExchangeKind::all_reduce ? 2 : 1;
   const double others = ranks - 1;
@@ -12,14 +12,14 @@ double NetworkProfile::seconds(ir::ExchangeKind kind, std::int64_t size_bytes) c
   return passes * (sent_bytes / bandwidth + others * message_seconds) + latency_seconds;
 }
 
-double NetworkLane::ready_seconds(ir::OpId id) const {
+double LinkLane::ready_seconds(ir::OpId id) const {
   const ir::Op& op = graph_.op(id);
   if (!ir::is_exchange_wait(op.kind)) return 0;
   const auto found = end_seconds_.find(op.attrs_as<ir::ExchangeAttrs>().bucket);
   return found == end_seconds_.end() ? 0 : found->second;
 }
 
-std::optional<NetworkLane::Interval> NetworkLane::start(ir::OpId id, double now_seconds) {
+std::optional<LinkLane::Interval> LinkLane::start(ir::OpId id, double now_seconds) {
   const ir::Op& op = graph_.op(id);
   if (op.kind != ir::OpKind::reduce_start && op.kind != ir::OpKind::gather_start) return std::nullopt;
   const auto& attrs = op.attrs_as<ir::ExchangeAttrs>();

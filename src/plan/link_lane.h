@@ -8,16 +8,16 @@
 
 namespace penstock::plan {
 
-/// The network over simulated time: exchanges between ranks that a step's ops start and wait for, one after
+/// The link between ranks over simulated time: exchanges that a step's ops start and wait for, one after
 /// the other. The graph must outlive it.
-class NetworkLane {
+class LinkLane {
  public:
   struct Interval {
     double start_seconds = 0;
     double end_seconds = 0;
   };
 
-  NetworkLane(const ir::Graph& graph, const NetworkProfile& profile) : graph_(graph), profile_(profile) {}
+  LinkLane(const ir::Graph& graph, const LinkProfile& profile) : graph_(graph), profile_(profile) {}
 
   /// When the op finds what it waits for; 0 if it waits for nothing.
   double ready_seconds(ir::OpId op) const;
@@ -26,7 +26,7 @@ class NetworkLane {
 
  private:
   const ir::Graph& graph_;
-  NetworkProfile profile_;
+  LinkProfile profile_;
   double free_seconds_ = 0;
   std::map<std::int32_t, double> end_seconds_;  ///< by bucket
 };
