@@ -78,7 +78,7 @@ void print_table(const std::string& model, std::int64_t batch) {
     for (const Machine& machine : kMachines) {
       for (const Link& link : kLinks) {
         const Prediction made = predict(program, machine, link, ranks);
-        const double hidden = 1 - made.step.network_stall_seconds / std::max(1e-9, made.step.network_seconds);
+        const double hidden = 1 - made.step.link_stall_seconds / std::max(1e-9, made.step.link_seconds);
         fmt::print(" {:.2f} s, {:.0f} %, {:.0f} % hidden |", made.step.step_seconds,
                    100 * made.one_rank_seconds / made.step.step_seconds, 100 * hidden);
       }
