@@ -2,70 +2,114 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <system_error>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
+#include "base/files.h"
 
 namespace penstock {
 namespace {
 
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
+/// A file open for reading from its beginning on.
+class Reader {
+ public:
+  explicit Reader(const std::string& path)
+      : path_(path), file_(uninterrupted([&] { return files().open(path, O_RDONLY | O_NOCTTY, 0); })) {
+    if (file_ < 0) throw_file_error(fmt::format("cannot read '{}'", path), file_);
+  }
+  ~Reader() { files().close(file_); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
-std::string folder_of(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
+  /// Bytes got, 0 at the end.
+  std::int64_t read(char* to, std::int64_t size_bytes) {
+    const std::int64_t got = uninterrupted([&] { return files().read(file_, to, size_bytes); });
+    if (got < 0) throw_file_error(fmt::format("cannot read '{}'", path_), static_cast<int>(got));
+    return got;
+  }
+
+ private:
+  const std::string& path_;
+  int file_;
+};
+
+std::string in_option(const std::string& option, const std::string& message) {
+  return fmt::format("{}: {}", option, message);
 }
 
 }  // namespace
 
 void check_writable(const std::string& path, const std::string& option) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw UserError(fmt::format("{}: '{}' is a folder; name a file", option, path));
+  if (is_folder(path)) throw UserError(fmt::format("{}: '{}' is a folder; name a file", option, path));
+  WritePlace place;
+  try {
+    place = find_write_place(path);
+  } catch (const std::runtime_error& error) {
+    throw UserError(in_option(option, error.what()));
   }
-  const std::string folder = folder_of(path);
-  if (!std::filesystem::is_directory(folder, ignored)) {
+  if (place.in_place) {
+    if (files().writable(place.path) != 0)
+      throw UserError(fmt::format("{}: '{}' is not writable", option, path));
+    return;
+  }
+  const std::string folder = folder_of(place.path);
+  if (!is_folder(folder)) {
     throw UserError(fmt::format("{}: the folder '{}' does not exist; make it first", option, folder));
   }
-  if (access(folder.c_str(), W_OK) != 0) {
+  if (files().writable(folder) != 0) {
     throw UserError(fmt::format("{}: the folder '{}' is not writable", option, folder));
   }
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) throw RunError(fmt::format("cannot write '{}': {}", path, reason(errno)));
-  int error = 0;
-  for (std::size_t done = 0; done < text.size() && error == 0;) {
-    const ssize_t count = write(file, text.data() + done, text.size() - done);
-    if (count < 0 && errno != EINTR) error = errno;
-    if (count > 0) done += static_cast<std::size_t>(count);
+void check_writable_folder(const std::string& path, const std::string& option) {
+  if (is_folder(path)) {
+    try {
+      // Permission bits do not tell all: there are read-only mounts and file systems that hold no files of
+      // ours.
+      const AtomicFile trial(path + "/penstock-trial");
+    } catch (const std::runtime_error& error) {
+      throw UserError(fmt::format("{}: the folder '{}' is not writable ({})", option, path, error.what()));
+    }
+    return;
   }
-  if (error == 0 && fsync(file) != 0 && errno != EINVAL) error = errno;
-  if (close(file) != 0 && error == 0) error = errno;
-  if (error == 0 && rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error != 0) {
-    unlink(temporary.c_str());
-    throw RunError(fmt::format("cannot write '{}': {}", path, reason(error)));
+  FileStatus status;
+  if (files().status_at(path, false, status) == 0) {
+    throw UserError(fmt::format("{}: '{}' is not a folder; name one", option, path));
+  }
+  std::string above = folder_of(path);
+  while (!file_exists(above) && above != folder_of(above)) above = folder_of(above);
+  if (!is_folder(above)) throw UserError(fmt::format("{}: '{}' is not a folder", option, above));
+  if (files().writable(above) != 0) {
+    throw UserError(
+        fmt::format("{}: the folder '{}' cannot be made: '{}' is not writable", option, path, above));
   }
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf())) throw UserError(fmt::format("cannot read '{}'", path));
-  return text.str();
+void write_file(const std::string& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(text.data(), static_cast<std::int64_t>(text.size()));
+  file.commit();
+}
+
+std::string read_file(const std::string& path, std::int64_t limit_bytes) {
+  if (is_folder(path)) throw UserError(fmt::format("cannot read '{}': it is a folder", path));
+  constexpr std::int64_t kPieceBytes = 64 * kKiB;
+  Reader reader(path);
+  std::string text;
+  while (true) {
+    const std::size_t size = text.size();
+    text.resize(size + static_cast<std::size_t>(kPieceBytes));
+    const std::int64_t got = reader.read(text.data() + size, kPieceBytes);
+    text.resize(size + static_cast<std::size_t>(got));
+    if (got == 0) return text;
+    if (static_cast<std::int64_t>(text.size()) > limit_bytes) {
+      throw UserError(fmt::format("cannot read '{}': it is larger than {}, more than such a file can be",
+                                  path, format_bytes(limit_bytes)));
+    }
+  }
 }
 
 }  // namespace penstock

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/input_file.h"
+#include "base/input_file.h"
 
 namespace penstock {
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
+#include "base/files.h"
 #include "data/byte_dataset.h"
 #include "data/requests.h"
 
@@ -55,10 +55,10 @@ std::unique_ptr<Dataset> open_split(const std::string& name, const std::vector<s
 }  // namespace
 
 DataSplits open_cifar10(const std::string& folder, const DataRequest& request) {
-  if (!std::filesystem::is_directory(folder)) throw UserError(fmt::format("{} is not a folder", folder));
+  if (!is_folder(folder)) throw UserError(fmt::format("{} is not a folder", folder));
   // The archive unpacks into a folder of this name.
   const std::string inner = folder + "/cifar-10-batches-bin";
-  const std::string where = std::filesystem::is_directory(inner) ? inner : folder;
+  const std::string where = is_folder(inner) ? inner : folder;
   std::vector<std::string> train_paths;
   for (int i = 1; i <= 5; ++i) train_paths.push_back(fmt::format("{}/data_batch_{}.bin", where, i));
   DataSplits splits;

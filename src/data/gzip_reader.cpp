@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/input_file.h"
+#include "base/input_file.h"
+#include "base/text.h"
 
 namespace penstock {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "data/images.h"
 #include "data/requests.h"
 #include "data/resize.h"
@@ -74,14 +74,13 @@ std::int64_t ImageDataset::resident_bytes() const {
 }
 
 DataSplits open_image_folders(const std::string& folder, const DataRequest& request) {
-  namespace fs = std::filesystem;
-  if (!fs::is_directory(folder)) throw UserError(fmt::format("{} is not a folder", folder));
+  if (!is_folder(folder)) throw UserError(fmt::format("{} is not a folder", folder));
   const auto name = [&](const char* split) { return fmt::format("images:{} ({})", folder, split); };
   DataSplits splits;
   const std::string train_folder = folder + "/train";
   for (const char* test_name : {"/val", "/test"}) {
     const std::string test_folder = folder + test_name;
-    if (!fs::is_directory(train_folder) || !fs::is_directory(test_folder)) continue;
+    if (!is_folder(train_folder) || !is_folder(test_folder)) continue;
     const auto train_list = std::make_shared<const ImageList>(train_folder);
     const auto test_list = std::make_shared<const ImageList>(test_folder, train_list->class_names());
     splits.train = std::make_unique<ImageDataset>(name("train"), train_list, ListShare::all, request);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/files.h"
 
 namespace penstock {
 namespace {
@@ -23,16 +24,15 @@ bool is_image_name(const std::string& name) {
 
 /// Names in `folder`, hidden ones left out, sorted byte by byte so that the order is the same everywhere.
 std::vector<std::string> list_names(const std::string& folder, bool folders) {
+  std::vector<std::string> all;
+  const int error = files().list(folder, all);
+  if (error != 0) throw_file_error(fmt::format("cannot list {}", folder), error);
   std::vector<std::string> names;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    std::string name = entry->path().filename().string();
+  for (std::string& name : all) {
     if (name.starts_with('.')) continue;
-    std::error_code ignored;
-    if (folders ? entry->is_directory(ignored) : is_image_name(name)) names.push_back(std::move(name));
+    const bool wanted = folders ? is_folder(fmt::format("{}/{}", folder, name)) : is_image_name(name);
+    if (wanted) names.push_back(std::move(name));
   }
-  if (error) throw UserError(fmt::format("cannot list {}: {}", folder, error.message()));
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -6,9 +6,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/input_file.h"
+#include "base/text.h"
 #include "data/dataset.h"
 #include "data/image_file.h"
-#include "data/input_file.h"
 
 namespace penstock {
 namespace {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
+#include "base/files.h"
 #include "data/byte_dataset.h"
 #include "data/idx.h"
 #include "data/requests.h"
@@ -15,7 +14,7 @@ constexpr const char* kFashionMnistFolder = "/usr/share/datasets/fashion-mnist";
 std::string find_file(const std::string& folder, const std::string& base) {
   const std::string plain = folder + "/" + base;
   for (const std::string& path : {plain, plain + ".gz"}) {
-    if (std::filesystem::exists(path)) return path;
+    if (file_exists(path)) return path;
   }
   throw UserError(fmt::format("{} has neither {} nor {}.gz", folder, base, base));
 }
@@ -45,7 +44,7 @@ std::unique_ptr<Dataset> open_split(const std::string& name, const std::string& 
 
 DataSplits open_mnist(const std::string& name, const std::string& folder, const PixelStatistics& statistics,
                       const DataRequest& request) {
-  if (!std::filesystem::is_directory(folder)) throw UserError(fmt::format("{} is not a folder", folder));
+  if (!is_folder(folder)) throw UserError(fmt::format("{} is not a folder", folder));
   DataSplits splits;
   splits.train = open_split(name, folder, "train", statistics, request);
   splits.test = open_split(name, folder, "t10k", statistics, request);
@@ -57,7 +56,7 @@ DataSplits open_mnist(const std::string& name, const std::string& folder, const 
 }
 
 DataSplits open_fashion_mnist(const DataRequest& request) {
-  if (!std::filesystem::is_directory(kFashionMnistFolder)) {
+  if (!is_folder(kFashionMnistFolder)) {
     throw UserError(fmt::format(
         "fashion-mnist is not installed ({} is missing): install Debian's package dataset-fashion-mnist, "
         "or use mnist:DIR with the four files in DIR",

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/input_file.h"
+#include "base/input_file.h"
 
 namespace penstock {
 

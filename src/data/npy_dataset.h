@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/input_file.h"
 #include "data/dataset.h"
-#include "data/input_file.h"
 #include "data/npy.h"
 
 namespace penstock {

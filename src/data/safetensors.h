@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/input_file.h"
+#include "base/atomic_file.h"
+#include "base/input_file.h"
 
 namespace penstock {
 
@@ -63,33 +64,31 @@ class SafetensorsFile {
 };
 
 /// Writes a safetensors file as a stream: all tensors are declared first, then their bytes follow in that
-/// order. The file gets its name at commit(), complete and synced; without it nothing is left behind. One
-/// thread at a time.
+/// order. The file gets its name at commit(), complete and synced; without it nothing is left behind (see
+/// AtomicFile). Metadata that is not UTF-8 is escaped. One thread at a time.
 class SafetensorsWriter {
  public:
   /// Declare types of larger elements first: each tensor must lie at a multiple of its element size.
   /// The default metadata is what PyTorch's loaders look for. Throws UserError if the folder cannot be
   /// written.
-  SafetensorsWriter(std::string path, const std::vector<SafetensorsSpec>& tensors,
+  SafetensorsWriter(const std::string& path, const std::vector<SafetensorsSpec>& tensors,
                     const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
-  ~SafetensorsWriter();
   SafetensorsWriter(const SafetensorsWriter&) = delete;
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
 
   /// The next bytes of the data; pieces need not end with a tensor. Throws RunError if the disk is full.
   void append(const void* data, std::int64_t size_bytes);
 
+  /// All bytes are there: they are on disk from now on, without the name.
+  void sync();
   /// All bytes are there: syncs the file and renames it to its path, replacing what was there.
   void commit();
 
  private:
-  void write(const void* data, std::int64_t size_bytes);
-  [[noreturn]] void fail(const char* doing) const;
-
-  std::string path_;
-  std::string temporary_path_;
-  int descriptor_ = -1;
   std::int64_t bytes_left_ = 0;
+  std::string header_;
+  AtomicFile file_;
+  bool committed_ = false;
 };
 
 }  // namespace penstock

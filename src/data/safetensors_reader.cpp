@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "data/safetensors.h"
 #include "data/safetensors_header.h"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "data/safetensors.h"
 
 namespace penstock::training {
@@ -49,7 +50,7 @@ Number number_of(const SafetensorsFile& file, const char* key) {
 
 SafetensorsFile open_checkpoint(const std::string& dir) {
   const std::string path = checkpoint_path(dir);
-  if (!std::filesystem::exists(path)) {
+  if (!file_exists(path)) {
     throw UserError(fmt::format("--resume: there is no checkpoint in '{}' (no file {})", dir, path));
   }
   SafetensorsFile file = SafetensorsFile::open(path);
@@ -96,9 +97,7 @@ void check_names(const SafetensorsFile& file, const StateIo& state, const Wanted
 }  // namespace
 
 void write_checkpoint(const std::string& dir, const CheckpointInfo& info, StateIo& state) {
-  std::error_code error;
-  std::filesystem::create_directories(dir, error);
-  if (error) throw RunError(fmt::format("cannot make the folder '{}': {}", dir, error.message()));
+  make_folders(dir);
   const std::map<std::string, std::string> metadata{{"format", kFormat},
                                                     {"model", info.model},
                                                     {"optimizer", info.optimizer},

@@ -95,7 +95,7 @@ TEST_F(Safetensors, LeavesNothingBehindUnlessCommitted) {
   EXPECT_THAT(folder_.names(), ElementsAre("a.safetensors"));
   EXPECT_EQ(testing::read_file(path_), "what was there before");
   EXPECT_THAT(user_error([&] { SafetensorsWriter(folder_.path() + "/none/b", {}); }),
-              HasSubstr("none/b: No such file"));
+              HasSubstr("none/b': No such file"));
 }
 
 TEST_F(Safetensors, RefusesToWriteWhatWasNotDeclared) {

@@ -2,14 +2,14 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace penstock {
 
 /// A file open for reading at given offsets; owns its descriptor. Any thread may read.
 class InputFile {
  public:
-  /// Throws UserError if the file is missing, not permitted or not a regular file.
+  /// Throws UserError if the file is missing, not permitted or not a regular file (a pipe is never waited
+  /// for), RunError if the disk fails.
   explicit InputFile(std::string path);
   ~InputFile();
   InputFile(InputFile&& other) noexcept;
@@ -23,13 +23,14 @@ class InputFile {
   /// Reads exactly size_bytes; throws UserError if the file ends before, RunError if the disk fails.
   void read_at(std::int64_t offset_bytes, void* to, std::int64_t size_bytes) const;
 
+  /// Reads up to size_bytes: how many it got, fewer only at the end of the file, or -errno. For callers that
+  /// cannot let an exception pass.
+  std::int64_t try_read_at(std::int64_t offset_bytes, void* to, std::int64_t size_bytes) const noexcept;
+
  private:
   std::string path_;
   int descriptor_ = -1;
   std::int64_t size_bytes_ = 0;
 };
-
-/// Text out of a file, fit for a one-line message: control characters become '?', long text is cut.
-std::string printable(std::string_view text);
 
 }  // namespace penstock
