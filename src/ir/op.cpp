@@ -1,13 +1,8 @@
 #include "ir/op.h"
 
 #include "base/error.h"
-#include "ir/op_table.h"
 
 namespace penstock::ir {
-
-const char* op_name(OpKind kind) {
-  return op_info(kind).name;
-}
 
 const char* phase_name(Phase phase) {
   switch (phase) {
@@ -69,6 +64,23 @@ const char* exchange_name(ExchangeKind kind) {
       return "all_gather";
   }
   throw InternalError("exchange_name: not an exchange");
+}
+
+std::int64_t update_begin(const Op& op) {
+  const auto* sgd = op.attrs.get_if<SgdAttrs>();
+  return sgd != nullptr ? sgd->begin : op.attrs_as<AdamAttrs>().begin;
+}
+
+void set_update_begin(Op& op, std::int64_t begin) {
+  if (const auto* sgd = op.attrs.get_if<SgdAttrs>()) {
+    SgdAttrs changed = *sgd;
+    changed.begin = begin;
+    op.attrs = changed;
+    return;
+  }
+  auto changed = op.attrs_as<AdamAttrs>();
+  changed.begin = begin;
+  op.attrs = changed;
 }
 
 }  // namespace penstock::ir

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "ir/attrs.h"
 #include "ir/tensor.h"
 
 namespace penstock::ir {
@@ -87,130 +87,12 @@ const char* op_name(OpKind kind);
 
 /// Ops that do more than compute their outputs, and so run once in a step: data takes a batch, the others
 /// talk to other ranks.
-constexpr bool has_side_effects(OpKind kind) {
-  return kind == OpKind::data || (kind >= OpKind::reduce_start && kind <= OpKind::gather_wait);
-}
+bool has_side_effects(OpKind kind);
+/// Ops that wait for what other ranks send.
+bool is_exchange_wait(OpKind kind);
 
 enum class Phase : std::uint8_t { forward, backward, update };
 const char* phase_name(Phase phase);
-/// Ops that wait for what other ranks send.
-constexpr bool is_exchange_wait(OpKind kind) {
-  return kind == OpKind::reduce_wait || kind == OpKind::gather_wait;
-}
-
-struct NoAttrs {
-  bool operator==(const NoAttrs&) const = default;
-};
-
-/// One entry per spatial axis. Padding may differ at the two ends.
-struct ConvAttrs {
-  std::vector<std::int64_t> stride, dilation, padding_begin, padding_end;
-  std::vector<std::int64_t> output_padding;  ///< conv_transpose only
-  std::int64_t groups = 1;
-  bool relu = false;  ///< y = max(0, conv(x)); the backward ops take dy already masked
-  bool operator==(const ConvAttrs&) const = default;
-};
-struct LinearAttrs {
-  bool relu = false;  ///< as ConvAttrs::relu
-  bool operator==(const LinearAttrs&) const = default;
-};
-struct MatmulAttrs {
-  bool transpose_a = false, transpose_b = false;  ///< of the last two axes
-  float scale = 1;
-  bool operator==(const MatmulAttrs&) const = default;
-};
-struct NormAttrs {
-  float epsilon = 1e-5F;
-  bool relu = false;  ///< ReLU fused behind (and behind the addition)
-  bool add = false;   ///< a residual input is added before the ReLU
-  bool mask = false;  ///< training: the ReLU's mask is an output
-  bool operator==(const NormAttrs&) const = default;
-};
-/// running = (1 - momentum) * running + momentum * batch; the variance with count / (count - 1), as PyTorch
-/// does.
-struct StatisticsAttrs {
-  float momentum = 0.1F;
-  std::int64_t count = 0;  ///< elements per channel
-  bool operator==(const StatisticsAttrs&) const = default;
-};
-enum class Activation : std::uint8_t { relu, leaky_relu, gelu, sigmoid, tanh };
-const char* activation_name(Activation function);
-struct ActivationAttrs {
-  Activation function = Activation::relu;
-  float alpha = 0.01F;  ///< slope of leaky_relu
-  bool operator==(const ActivationAttrs&) const = default;
-};
-struct PoolAttrs {
-  std::vector<std::int64_t> kernel, stride, padding_begin, padding_end;
-  bool count_include_pad = true;  ///< average pooling
-  bool operator==(const PoolAttrs&) const = default;
-};
-/// y = x / (k + alpha / size * sum of x^2 over `size` channels) ^ beta
-struct LrnAttrs {
-  std::int64_t size = 5;
-  float alpha = 1e-4F, beta = 0.75F, k = 1;
-  bool operator==(const LrnAttrs&) const = default;
-};
-struct DropoutAttrs {
-  float probability = 0.5F;
-  std::uint32_t key = 0;  ///< which dropout of the network; part of the random key
-  bool operator==(const DropoutAttrs&) const = default;
-};
-struct AxisAttrs {
-  std::int64_t axis = 1;
-  bool operator==(const AxisAttrs&) const = default;
-};
-struct PadAttrs {
-  std::vector<std::int64_t> begin, end;  ///< one entry per axis of the tensor
-  float value = 0;
-  bool operator==(const PadAttrs&) const = default;
-};
-struct UpsampleAttrs {
-  std::vector<std::int64_t> factor;  ///< one entry per spatial axis
-  bool bilinear = false;             ///< linear along each axis; otherwise nearest
-  bool operator==(const UpsampleAttrs&) const = default;
-};
-struct TransposeAttrs {
-  std::vector<std::int64_t> order;
-  bool operator==(const TransposeAttrs&) const = default;
-};
-/// `begin`: the update is of dp's elements only, which lie in p from there on; m and v have dp's shape.
-struct SgdAttrs {
-  float momentum = 0, weight_decay = 0;
-  bool nesterov = false;
-  std::int64_t begin = 0;
-  bool operator==(const SgdAttrs&) const = default;
-};
-struct AdamAttrs {
-  float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, weight_decay = 0;
-  bool decoupled = false;  ///< AdamW
-  std::int64_t begin = 0;
-  bool operator==(const AdamAttrs&) const = default;
-};
-/// How ranks average an array, by slices of rank_slice(): all get all of it, or each gets its own slice and
-/// (all_gather) what became of it is brought together again.
-enum class ExchangeKind : std::uint8_t { all_reduce, reduce_scatter, all_gather };
-const char* exchange_name(ExchangeKind kind);
-struct ExchangeAttrs {
-  std::int32_t bucket = 0;  ///< a start and its wait have the same; no other pair of the step has
-  ExchangeKind kind = ExchangeKind::all_reduce;
-  std::int32_t rank = 0, ranks = 1;
-  /// Of gather_wait: where in each parameter the gathered elements belong, in its memory; the rest stays.
-  std::vector<std::int64_t> begins, counts;
-  bool operator==(const ExchangeAttrs&) const = default;
-};
-struct SliceAttrs {
-  std::int64_t begin = 0;  ///< in elements; how many is the output's shape
-  bool operator==(const SliceAttrs&) const = default;
-};
-
-using Attrs = std::variant<NoAttrs, ConvAttrs, LinearAttrs, MatmulAttrs, NormAttrs, StatisticsAttrs,
-                           ActivationAttrs, PoolAttrs, LrnAttrs, DropoutAttrs, AxisAttrs, PadAttrs,
-                           UpsampleAttrs, TransposeAttrs, SgdAttrs, AdamAttrs, ExchangeAttrs, SliceAttrs>;
-
-/// "stride 2, padding 1, groups 32"; empty for NoAttrs. Equal attributes have equal texts: kernels are cached
-/// by it.
-std::string attrs_text(const Attrs& attrs);
 
 struct Op {
   OpKind kind = OpKind::data;
@@ -221,8 +103,12 @@ struct Op {
 
   template <typename T>
   const T& attrs_as() const {
-    return std::get<T>(attrs);
+    return attrs.get<T>();
   }
 };
+
+/// Of sgd_update and adam_update: where in the parameter the elements lie that the op updates.
+std::int64_t update_begin(const Op& op);
+void set_update_begin(Op& op, std::int64_t begin);
 
 }  // namespace penstock::ir

@@ -1,22 +1,60 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <typeinfo>
+#include <vector>
 
+#include "ir/graph.h"
 #include "ir/op.h"
 
 namespace penstock::ir {
 
-inline constexpr std::size_t kManyTensors = 1U << 30;
+using Shapes = std::vector<Shape>;
 
-/// What every op of a kind has in common; the shapes are infer.h's and check_op.h's business.
-struct OpInfo {
-  OpKind kind;
-  const char* name;
-  std::size_t attrs;  ///< index of its attributes in the variant Attrs
-  std::size_t min_inputs, max_inputs;
-  std::size_t min_outputs, max_outputs;
+/// An op as the rules of its kind see it.
+struct OpShapes {
+  const Attrs& attrs;
+  const Shapes& in;
+  const Shapes& out;
 };
 
-const OpInfo& op_info(OpKind kind);
+/// How many inputs or outputs an op of a kind may have.
+struct Count {
+  std::size_t min = 1, max = 1;
+};
+inline constexpr std::size_t kManyTensors = 1U << 30;
+
+/// All that is known of a kind of op, in one row; the rows stand in ir/ops/, by family. A new op is a kind, a
+/// row, its kernels and its gradient rule.
+struct OpFacts {
+  OpKind kind = OpKind::data;
+  const char* name = "";
+  const std::type_info* attrs = &typeid(NoAttrs);
+  Count inputs, outputs;
+
+  /// What each input and output holds, a letter a tensor; the last letter stands for all that follow.
+  /// f: f32, i: s32, b: u8, t: any type, the same for all with this letter, n: any type, w: a workspace whose
+  /// type and shape are its kernel's business.
+  const char* input_types = "f";
+  const char* output_types = "f";
+
+  /// The output shapes that inputs and attributes decide. Null: the caller chooses them.
+  Shapes (*infer)(const Attrs& attrs, const Shapes& in) = nullptr;
+  /// Throws Misfit if the shapes do not fit. Null: the outputs must be what `infer` says, if it is there.
+  void (*check)(const OpShapes& op) = nullptr;
+  /// Multiply-adds, twice. Null: the op only passes over its tensors.
+  double (*flops)(const OpShapes& op) = nullptr;
+
+  bool side_effects = false;      ///< does more than compute its outputs, and so runs once in a step
+  bool exchange_wait = false;     ///< waits for what other ranks send
+  bool dear = false;              ///< its outputs are worth storing; others are cheap to make again
+  bool outputs_optional = false;  ///< outputs behind the first ones may be left out
+};
+
+const OpFacts& op_facts(OpKind kind);
+
+/// Multiply-adds of an op, twice; 0 for ops that only pass over their tensors.
+double op_flops(const Graph& graph, const Op& op);
 
 }  // namespace penstock::ir

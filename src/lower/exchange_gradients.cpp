@@ -23,10 +23,7 @@ struct Update {
 
   TensorId parameter() const { return op.inputs[0]; }
   /// Where in the parameter the elements lie that it updates.
-  std::int64_t begin() const {
-    const auto* sgd = std::get_if<ir::SgdAttrs>(&op.attrs);
-    return sgd != nullptr ? sgd->begin : op.attrs_as<ir::AdamAttrs>().begin;
-  }
+  std::int64_t begin() const { return ir::update_begin(op); }
   TensorId gradient() const { return op.inputs[1]; }
 };
 
@@ -248,8 +245,7 @@ class Exchanger {
             {part},
             ir::SliceAttrs{update.begin() + slice.begin}});
     Op op = update.op;
-    if (auto* sgd = std::get_if<ir::SgdAttrs>(&op.attrs)) sgd->begin = 0;
-    if (auto* adam = std::get_if<ir::AdamAttrs>(&op.attrs)) adam->begin = 0;
+    ir::set_update_begin(op, 0);
     op.inputs[0] = part;
     op.inputs[1] = mean;
     op.outputs[0] = add_part(name + ".part'", slice);

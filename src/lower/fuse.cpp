@@ -84,7 +84,9 @@ class Fuser {
     const TensorId other = add.inputs[0] == graph_.op(norm).outputs[0] ? add.inputs[1] : add.inputs[0];
     replace_norm(relu, norm);
     relu.inputs.push_back(other);
-    std::get<ir::NormAttrs>(relu.attrs).add = true;
+    auto attrs = relu.attrs_as<ir::NormAttrs>();
+    attrs.add = true;
+    relu.attrs = attrs;
     drop(add_id);
     return true;
   }

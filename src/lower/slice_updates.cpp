@@ -119,8 +119,7 @@ class Slicer {
   TensorId append_update(const Op& whole, std::size_t k, TensorId weight, TensorId gradient,
                          std::int64_t begin) {
     Op op{whole.kind, whole.phase, fmt::format("{}.{}", whole.name, k), {weight, gradient}, {}, whole.attrs};
-    if (auto* sgd = std::get_if<ir::SgdAttrs>(&op.attrs)) sgd->begin = begin;
-    if (auto* adam = std::get_if<ir::AdamAttrs>(&op.attrs)) adam->begin = begin;
+    ir::set_update_begin(op, begin);
     const TensorId next =
         graph_.add_successor(weight, fmt::format("{}'{}", graph_.tensor(whole.inputs[0]).name, k));
     op.outputs.push_back(next);

@@ -13,9 +13,6 @@ struct MachineEstimate {
   HostProfile host{1.5e-5, 5e-12, 1e-5, 5e-11};
 };
 
-/// Multiply-adds of an op, twice; 0 for ops that only pass over their tensors.
-double op_flops(const ir::Graph& graph, const ir::Op& op);
-
 /// A profile from shapes alone; Profile::measured is false.
 Profile estimate_profile(const Problem& problem, const MachineEstimate& machine = {});
 

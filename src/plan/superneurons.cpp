@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/op_table.h"
 #include "plan/budget_error.h"
 #include "plan/lru_walk.h"
 #include "plan/policies.h"
@@ -10,34 +11,13 @@ namespace {
 
 /// Ops whose outputs are stored; all others are cheap to run again.
 bool is_expensive(const ir::Op& op) {
-  if (ir::has_side_effects(op.kind)) return true;
-  switch (op.kind) {
-    case ir::OpKind::conv:
-    case ir::OpKind::conv_backward_data:
-    case ir::OpKind::conv_backward_weights:
-    case ir::OpKind::conv_transpose:
-    case ir::OpKind::conv_transpose_backward_data:
-    case ir::OpKind::conv_transpose_backward_weights:
-    case ir::OpKind::linear:
-    case ir::OpKind::linear_backward_data:
-    case ir::OpKind::linear_backward_weights:
-    case ir::OpKind::matmul:
-    case ir::OpKind::concat:
-    case ir::OpKind::add:
-    case ir::OpKind::cross_entropy:
-    case ir::OpKind::cross_entropy_backward:
-    case ir::OpKind::sgd_update:
-    case ir::OpKind::adam_update:
-      return true;
-    default:
-      return false;
-  }
+  return ir::op_facts(op.kind).dear;
 }
 
 /// Whether the op joins branches: batch norm with the residual fused into it counts as the join it replaces.
 bool is_join(const ir::Op& op) {
-  return op.kind == ir::OpKind::batch_norm && std::holds_alternative<ir::NormAttrs>(op.attrs) &&
-         op.attrs_as<ir::NormAttrs>().add;
+  const auto* norm = op.attrs.get_if<ir::NormAttrs>();
+  return op.kind == ir::OpKind::batch_norm && norm != nullptr && norm->add;
 }
 
 /// The values of cheap ops that are dropped after forward, and how each segment of cheap ops makes them anew.

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "kernels/case_graph.h"
 #include "kernels/kernel.h"
 #include "kernels/op_cases.h"
@@ -68,15 +69,31 @@ struct ToJson {
             {"weight_decay", a.weight_decay},
             {"decoupled", a.decoupled}};
   }
-  json operator()(const ir::ExchangeAttrs&) const { return json::object(); }
-  json operator()(const ir::SliceAttrs&) const { return json::object(); }
 };
+
+/// The first of Types that the attributes are.
+template <typename First, typename... Types>
+json to_json(const ir::Attrs& attrs) {
+  if (const auto* held = attrs.get_if<First>()) return ToJson{}(*held);
+  if constexpr (sizeof...(Types) > 0) {
+    return to_json<Types...>(attrs);
+  } else {
+    throw InternalError("to_json: attributes of a struct that is not listed");
+  }
+}
+
+json attrs_json(const ir::Attrs& attrs) {
+  return to_json<ir::NoAttrs, ir::ConvAttrs, ir::LinearAttrs, ir::MatmulAttrs, ir::NormAttrs,
+                 ir::StatisticsAttrs, ir::ActivationAttrs, ir::PoolAttrs, ir::LrnAttrs, ir::DropoutAttrs,
+                 ir::AxisAttrs, ir::PadAttrs, ir::UpsampleAttrs, ir::TransposeAttrs, ir::SgdAttrs,
+                 ir::AdamAttrs>(attrs);
+}
 
 json describe(const OpCase& op_case) {
   const CaseGraph built = make_case_graph(op_case, true);
   json result{{"name", op_case.name},
               {"kind", ir::op_name(op_case.kind)},
-              {"attrs", std::visit(ToJson{}, op_case.attrs)},
+              {"attrs", attrs_json(op_case.attrs)},
               {"inputs", json::array()},
               {"seeds", json::array()},
               {"output_shapes", json::array()}};

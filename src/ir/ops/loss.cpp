@@ -1,0 +1,45 @@
+#include "ir/ops/rules.h"
+
+namespace penstock::ir::rules {
+namespace {
+
+void expect_labels(const Shape& logits, const Shape& labels) {
+  expect(logits.rank() >= 2, "{} are no logits", logits.to_string());
+  Extents dims = logits.dims();
+  dims.erase(dims.begin() + 1);
+  expect(labels.dims() == dims, "labels {} do not fit logits {}", labels.to_string(), logits.to_string());
+}
+
+Shapes cross_entropy_shapes(const Attrs& /*attrs*/, const Shapes& in) {
+  expect_labels(in[0], in[1]);
+  return {Shape{1}, in[0]};
+}
+
+void check_cross_entropy_backward(const OpShapes& op) {
+  expect_labels(op.in[0], op.in[1]);
+  expect_outputs(op, 0, 1, op.in[0]);
+}
+
+Shapes count_shape(const Attrs& /*attrs*/, const Shapes& in) {
+  expect_labels(in[0], in[1]);
+  return {Shape{1}};
+}
+
+}  // namespace
+
+std::vector<OpFacts> loss_ops() {
+  using enum OpKind;
+  return {
+      row<NoAttrs>(cross_entropy, "cross_entropy", {2, 2}, {2, 2})
+          .holds("fi", "f")
+          .infers(cross_entropy_shapes)
+          .is(&OpFacts::dear),
+      row<NoAttrs>(cross_entropy_backward, "cross_entropy_backward", {2, 2}, {1, 1})
+          .holds("fi", "f")
+          .checks(check_cross_entropy_backward)
+          .is(&OpFacts::dear),
+      row<NoAttrs>(count_correct, "count_correct", {2, 2}, {1, 1}).holds("fi", "i").infers(count_shape),
+  };
+}
+
+}  // namespace penstock::ir::rules

@@ -1,0 +1,84 @@
+#include "ir/ops/rules.h"
+
+namespace penstock::ir::rules {
+namespace {
+
+Shapes statistics_shapes(const Attrs& /*attrs*/, const Shapes& in) {
+  expect_channels(in[0]);
+  return {Shape{in[0][1]}, Shape{in[0][1]}};
+}
+
+Shapes batch_norm_shapes(const Attrs& attrs, const Shapes& in) {
+  const auto& a = attrs.get<NormAttrs>();
+  const Shape& x = in[0];
+  expect_channels(x);
+  for (std::size_t i = 1; i < 5; ++i) expect_vector(in[i], x[1], "a vector of the batch norm");
+  expect(in.size() == (a.add ? 6U : 5U), "a residual input and the attribute `add` go together");
+  if (a.add) expect_same(x, in[5]);
+  expect(!a.mask || a.relu, "a mask needs a ReLU");
+  return a.mask ? Shapes{x, x} : Shapes{x};
+}
+
+void check_batch_norm_backward(const OpShapes& op) {
+  const auto& a = op.attrs.get<NormAttrs>();
+  expect(op.in.size() == (a.mask ? 6U : 5U), "a mask and the attribute `mask` go together");
+  expect(a.relu == a.mask, "the gradient of a fused ReLU needs its mask");
+  expect(op.out.size() == (a.add ? 4U : 3U), "a residual gradient and the attribute `add` go together");
+  const Shape& x = op.in[0];
+  expect_channels(x);
+  expect_shape(op.in[1], x, "dy");
+  expect_inputs(op, 2, 5, Shape{x[1]});
+  expect_shape(op.out[0], x, "dx");
+  expect_outputs(op, 1, 3, Shape{x[1]});
+  expect_outputs(op, 3, op.out.size(), x);
+}
+
+Shapes update_shapes(const Attrs& /*attrs*/, const Shapes& in) {
+  for (const Shape& shape : in) expect_same(in[0], shape);
+  return {in[0], in[0]};
+}
+
+Shapes layer_norm_shapes(const Attrs& /*attrs*/, const Shapes& in) {
+  const Shape& x = in[0];
+  expect(x.rank() >= 1, "layer norm of a scalar");
+  const std::int64_t width = x[x.rank() - 1];
+  expect_vector(in[1], width, "gamma");
+  expect_vector(in[2], width, "beta");
+  const Shape rows{x.elements(0, x.rank() - 1)};
+  return {x, rows, rows};
+}
+
+void check_layer_norm_backward(const OpShapes& op) {
+  const Shapes forward = layer_norm_shapes(op.attrs, {op.in[0], op.in[2], op.in[2]});
+  expect_shape(op.in[1], op.in[0], "dy");
+  expect_inputs(op, 3, 5, forward[1]);
+  expect_shape(op.out[0], op.in[0], "dx");
+  expect_outputs(op, 1, 3, op.in[2]);
+}
+
+Shapes lrn_shape(const Attrs& attrs, const Shapes& in) {
+  expect(in[0].rank() >= 2 && attrs.get<LrnAttrs>().size >= 1, "{} has no channels", in[0].to_string());
+  return {in[0]};
+}
+
+}  // namespace
+
+std::vector<OpFacts> norm_ops() {
+  using enum OpKind;
+  return {
+      row<NormAttrs>(batch_norm_statistics, "batch_norm_statistics", {1, 1}, {2, 2})
+          .infers(statistics_shapes),
+      row<NormAttrs>(batch_norm, "batch_norm", {5, 6}, {1, 2}).holds("f", "fw").infers(batch_norm_shapes),
+      row<NormAttrs>(batch_norm_backward, "batch_norm_backward", {5, 6}, {3, 4})
+          .holds("fffffw", "f")
+          .checks(check_batch_norm_backward),
+      row<StatisticsAttrs>(statistics_update, "statistics_update", {4, 4}, {2, 2}).infers(update_shapes),
+      row<NormAttrs>(layer_norm, "layer_norm", {3, 3}, {3, 3}).infers(layer_norm_shapes),
+      row<NormAttrs>(layer_norm_backward, "layer_norm_backward", {5, 5}, {3, 3})
+          .checks(check_layer_norm_backward),
+      row<LrnAttrs>(lrn, "lrn", {1, 1}, {1, 1}).infers(lrn_shape),
+      row<LrnAttrs>(lrn_backward, "lrn_backward", {2, 2}, {1, 1}).checks(check_all_same),
+  };
+}
+
+}  // namespace penstock::ir::rules
