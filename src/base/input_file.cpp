@@ -14,7 +14,7 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
   descriptor_ = uninterrupted([&] { return files().open(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0); });
   if (descriptor_ < 0) throw_file_error(fmt::format("cannot open {}", path_), descriptor_);
   FileStatus status;
-  const int result = files().status(descriptor_, status);
+  const int result = uninterrupted([&] { return files().status(descriptor_, status); });
   if (result == 0 && status.kind == FileKind::regular) {
     size_bytes_ = status.size_bytes;
     return;

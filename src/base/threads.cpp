@@ -1,0 +1,64 @@
+#include "base/threads.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+
+namespace penstock {
+namespace {
+
+std::atomic<ThreadMaker>& maker_in_use() {
+  static std::atomic<ThreadMaker> maker{nullptr};
+  return maker;
+}
+
+std::thread make_thread(std::function<void()> body) {
+  const ThreadMaker maker = maker_in_use().load();
+  return maker != nullptr ? maker(std::move(body)) : std::thread(std::move(body));
+}
+
+[[noreturn]] void refuse(const std::string& what, const std::system_error& error) {
+  throw RunError(
+      fmt::format("cannot start the thread that {}: {}; is a limit on processes or memory too low?", what,
+                  error.code().message()));
+}
+
+}  // namespace
+
+std::thread start_thread(std::function<void()> body, const std::string& what) {
+  try {
+    return make_thread(std::move(body));
+  } catch (const std::system_error& error) {
+    refuse(what, error);
+  }
+}
+
+std::vector<std::thread> start_threads(int count, const std::function<void()>& body,
+                                       const std::string& what) {
+  std::vector<std::thread> threads;
+  // No allocation may fail once a thread runs.
+  threads.reserve(static_cast<std::size_t>(count));
+  std::vector<std::function<void()>> bodies(static_cast<std::size_t>(count), body);
+  for (std::function<void()>& each : bodies) {
+    try {
+      threads.push_back(make_thread(std::move(each)));
+    } catch (const std::system_error& error) {
+      if (threads.empty()) refuse(what, error);
+      break;
+    } catch (const std::bad_alloc&) {
+      if (threads.empty()) throw;
+      break;
+    }
+  }
+  return threads;
+}
+
+void set_thread_maker(ThreadMaker maker) {
+  maker_in_use().store(maker);
+}
+
+}  // namespace penstock
