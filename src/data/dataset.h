@@ -12,7 +12,7 @@
 namespace penstock {
 
 /// One sample cannot be used although its data set can: an image that does not decode. The loader names it,
-/// takes the next one instead and counts it.
+/// takes the next one instead and counts it. Where the disk fails it is another error, which ends the run.
 class SampleError : public UserError {
  public:
   using UserError::UserError;
@@ -82,6 +82,8 @@ struct DataRequest {
   bool volumetric = false;
   /// An image whose decoding takes more memory than this is skipped like one that does not decode.
   std::int64_t decode_limit_bytes = 64 * kMiB;
+  /// Files that have to be in memory as a whole (gzipped ones) are refused if they are larger than this.
+  std::int64_t resident_limit_bytes = kGiB;
 };
 
 /// Both splits have the same geometry and are never null. Where the source has no test samples, `test` holds

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
-struct gzFile_s;
+#include "base/input_file.h"
 
 namespace penstock {
 
@@ -24,6 +26,10 @@ class GzipReader {
   /// Reads exactly size_bytes; throws UserError if the content ends before or is damaged.
   void read(void* to, std::int64_t size_bytes);
 
+  /// The rest of the content, which is to be size_bytes. Takes memory only as the content is there, and
+  /// throws UserError at once if it would be more than limit_bytes.
+  std::vector<std::uint8_t> read_all(std::int64_t size_bytes, std::int64_t limit_bytes);
+
   /// Throws UserError unless the content ends here with a correct checksum.
   void expect_end();
 
@@ -31,9 +37,16 @@ class GzipReader {
   /// Returns the bytes got, fewer than asked only at the end of the content.
   std::int64_t read_some(void* to, std::int64_t size_bytes);
 
-  std::string path_;
-  gzFile_s* stream_ = nullptr;
+  std::int64_t inflate_some(void* to, std::int64_t size_bytes);
+  /// Fills the buffer of compressed bytes; false at the end of the file.
+  bool refill();
+
+  struct Inflater;
+
+  InputFile file_;
+  std::int64_t position_bytes_ = 0;
   bool gzipped_ = false;
+  std::unique_ptr<Inflater> inflater_;
   std::int64_t largest_content_bytes_ = 0;
 };
 

@@ -42,16 +42,13 @@ std::vector<std::int64_t> read_sizes(GzipReader& reader, const std::string& path
 
 }  // namespace
 
-IdxImages open_idx_images(const std::string& path) {
+IdxImages open_idx_images(const std::string& path, std::int64_t limit_bytes) {
   GzipReader reader(path);
   const auto sizes = read_sizes(reader, path, 3);
   const std::int64_t image_bytes = sizes[1] * sizes[2];
   const std::int64_t total_bytes = sizes[0] * image_bytes;
   if (reader.gzipped()) {
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(total_bytes));
-    reader.read(bytes.data(), total_bytes);
-    reader.expect_end();
-    return {sizes[1], sizes[2], ByteStore(std::move(bytes), image_bytes)};
+    return {sizes[1], sizes[2], ByteStore(reader.read_all(total_bytes, limit_bytes), image_bytes)};
   }
   InputFile file(path);
   const std::int64_t header_bytes = 4 * kWordBytes;
@@ -65,13 +62,10 @@ IdxImages open_idx_images(const std::string& path) {
   return {sizes[1], sizes[2], std::move(store)};
 }
 
-std::vector<std::uint8_t> read_idx_labels(const std::string& path) {
+std::vector<std::uint8_t> read_idx_labels(const std::string& path, std::int64_t limit_bytes) {
   GzipReader reader(path);
   const auto sizes = read_sizes(reader, path, 1);
-  std::vector<std::uint8_t> labels(static_cast<std::size_t>(sizes[0]));
-  reader.read(labels.data(), sizes[0]);
-  reader.expect_end();
-  return labels;
+  return reader.read_all(sizes[0], limit_bytes);
 }
 
 }  // namespace penstock

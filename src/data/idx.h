@@ -16,10 +16,11 @@ struct IdxImages {
 };
 
 /// Opens an IDX file of images. A plain file stays on disk and is read image by image; a gzipped one is
-/// inflated into memory. Throws UserError if it is not such a file, is cut short, damaged or too long.
-IdxImages open_idx_images(const std::string& path);
+/// inflated into memory, if that is not more than `limit_bytes`. Throws UserError if it is not such a file,
+/// is cut short, damaged or too long.
+IdxImages open_idx_images(const std::string& path, std::int64_t limit_bytes);
 
-/// Reads an IDX file of labels, gzipped or not.
-std::vector<std::uint8_t> read_idx_labels(const std::string& path);
+/// Reads an IDX file of labels, gzipped or not, into memory.
+std::vector<std::uint8_t> read_idx_labels(const std::string& path, std::int64_t limit_bytes);
 
 }  // namespace penstock

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 
+#include "base/files.h"
 #include "base/input_file.h"
 #include "base/text.h"
 #include "data/dataset.h"
@@ -18,9 +17,16 @@ constexpr std::int64_t kMostPixels = 256 << 20;
 
 }  // namespace
 
-void refuse_image(const std::string& path, const std::string& why, std::FILE* file) {
-  if (file != nullptr && std::ferror(file) != 0) throw RunError(fmt::format("cannot read {}", path));
+void refuse_image(const std::string& path, const std::string& why) {
   throw SampleError(fmt::format("image {} cannot be used: {}", printable(path), printable(why)));
+}
+
+void refuse_image(const ImageSource& source, const std::string& why) {
+  if (source.error_number() != 0) {
+    throw RunError(
+        fmt::format("cannot read {}: {}", printable(source.path()), error_text(source.error_number())));
+  }
+  refuse_image(source.path(), why);
 }
 
 void check_image_size(const std::string& path, std::int64_t width, std::int64_t height) {
@@ -38,16 +44,19 @@ void check_image_memory(const std::string& path, std::int64_t needed_bytes, std:
 }
 
 std::unique_ptr<ImageRows> open_image(const std::string& path, const DecodeOptions& options) {
-  ImageFile file(std::fopen(path.c_str(), "rbe"));
-  if (!file) refuse_image(path, std::strerror(errno));
-  std::array<unsigned char, 4> magic{};
-  const std::size_t got = std::fread(magic.data(), 1, magic.size(), file.get());
-  std::rewind(file.get());
-  if (got >= 2 && magic[0] == 0xff && magic[1] == 0xd8) return open_jpeg(path, std::move(file), options);
-  if (got == 4 && magic[0] == 0x89 && magic[1] == 'P' && magic[2] == 'N' && magic[3] == 'G') {
-    return open_png(path, std::move(file), options);
+  FileStatus status;
+  if (files().status_at(path, true, status) == 0 && status.kind != FileKind::regular) {
+    refuse_image(path, "it is not a regular file");
   }
-  refuse_image(path, got == 0 ? "it is empty" : "it is neither JPEG nor PNG", file.get());
+  ImageSource source{InputFile(path)};
+  std::array<unsigned char, 4> magic{};
+  const std::int64_t got = source.read(magic.data(), magic.size());
+  source.rewind();
+  if (got >= 2 && magic[0] == 0xff && magic[1] == 0xd8) return open_jpeg(std::move(source), options);
+  if (got == 4 && magic[0] == 0x89 && magic[1] == 'P' && magic[2] == 'N' && magic[3] == 'G') {
+    return open_png(std::move(source), options);
+  }
+  refuse_image(source, got == 0 ? "it is empty" : "it is neither JPEG nor PNG");
 }
 
 }  // namespace penstock

@@ -27,7 +27,7 @@ class ImageRows {
   std::int64_t channels() const { return channels_; }
 
   /// Writes the next row, width * channels bytes, the channels of a pixel side by side.
-  /// Throws SampleError if the file is damaged.
+  /// Throws SampleError if the file is damaged, RunError if the disk fails.
   virtual void read_row(std::uint8_t* row) = 0;
 
  protected:
@@ -37,7 +37,8 @@ class ImageRows {
 };
 
 /// Opens a JPEG or PNG file, told apart by its first bytes. Throws SampleError, naming the file, if it cannot
-/// be decoded, is missing, or is too large.
+/// be decoded, is no regular file, or is too large; UserError if it is gone or not permitted and RunError if
+/// the disk fails, because then other images may be no better.
 std::unique_ptr<ImageRows> open_image(const std::string& path, const DecodeOptions& options);
 
 }  // namespace penstock

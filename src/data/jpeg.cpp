@@ -9,6 +9,9 @@
 #include <jpeglib.h>
 
 #include <algorithm>
+#include <array>
+#include <new>
+#include <utility>
 
 #include "data/image_file.h"
 
@@ -47,10 +50,45 @@ void limit_scans(j_common_ptr decoder) {
   }
 }
 
+/// Feeds libjpeg from an ImageSource.
+struct SourceManager {
+  jpeg_source_mgr manager{};
+  ImageSource* source = nullptr;
+  std::array<JOCTET, 16384> buffer{};
+};
+
+void start_source(j_decompress_ptr /*decoder*/) {}
+void end_source(j_decompress_ptr /*decoder*/) {}
+
+boolean fill_buffer(j_decompress_ptr decoder) {
+  auto* manager = reinterpret_cast<SourceManager*>(decoder->src);
+  const std::int64_t got =
+      manager->source->read(manager->buffer.data(), static_cast<std::int64_t>(manager->buffer.size()));
+  // Whoever catches this asks the source whether the file ended or the disk failed.
+  if (got == 0) ERREXIT(decoder, JERR_INPUT_EOF);
+  manager->manager.next_input_byte = manager->buffer.data();
+  manager->manager.bytes_in_buffer = static_cast<std::size_t>(got);
+  return TRUE;
+}
+
+void skip_bytes(j_decompress_ptr decoder, long count) {
+  if (count <= 0) return;
+  auto* manager = reinterpret_cast<SourceManager*>(decoder->src);
+  const long here = std::min(count, static_cast<long>(manager->manager.bytes_in_buffer));
+  manager->manager.next_input_byte += here;
+  manager->manager.bytes_in_buffer -= static_cast<std::size_t>(here);
+  manager->source->skip(count - here);
+}
+
 class JpegRows final : public ImageRows {
  public:
-  JpegRows(std::string path, ImageFile file, const DecodeOptions& options)
-      : path_(std::move(path)), file_(std::move(file)) {
+  JpegRows(ImageSource source, const DecodeOptions& options) : source_(std::move(source)) {
+    manager_.source = &source_;
+    manager_.manager.init_source = start_source;
+    manager_.manager.fill_input_buffer = fill_buffer;
+    manager_.manager.skip_input_data = skip_bytes;
+    manager_.manager.resync_to_restart = jpeg_resync_to_restart;
+    manager_.manager.term_source = end_source;
     decoder_.err = jpeg_std_error(&trap_.manager);
     trap_.manager.error_exit = jump_back;
     trap_.manager.emit_message = note_message;
@@ -77,7 +115,10 @@ class JpegRows final : public ImageRows {
   /// Runs a call of libjpeg; throws SampleError if it fails. The call must not own anything.
   template <typename Call>
   void guard(Call call) {
-    if (setjmp(trap_.back) != 0) refuse_image(path_, trap_.message, file_.get());
+    if (setjmp(trap_.back) != 0) {
+      if (trap_.manager.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
+      refuse_image(source_, trap_.message);
+    }
     call();
   }
 
@@ -86,10 +127,10 @@ class JpegRows final : public ImageRows {
       jpeg_create_decompress(&decoder_);
       decoder_.progress = &progress_;
       decoder_.mem->max_memory_to_use = static_cast<long>(options.limit_bytes);
-      jpeg_stdio_src(&decoder_, file_.get());
+      decoder_.src = &manager_.manager;
       jpeg_read_header(&decoder_, TRUE);
     });
-    check_image_size(path_, decoder_.image_width, decoder_.image_height);
+    check_image_size(source_.path(), decoder_.image_width, decoder_.image_height);
     // Row by row libjpeg keeps a few rows of blocks.
     std::int64_t needed_bytes = std::int64_t{64} * 4 * decoder_.image_width;
     if (jpeg_has_multiple_scans(&decoder_) != 0) {
@@ -99,7 +140,7 @@ class JpegRows final : public ImageRows {
                         static_cast<std::int64_t>(sizeof(JBLOCK));
       }
     }
-    check_image_memory(path_, needed_bytes, options.limit_bytes);
+    check_image_memory(source_.path(), needed_bytes, options.limit_bytes);
     choose_output(options.shorter_side);
     guard([&] { jpeg_start_decompress(&decoder_); });
     width_ = decoder_.output_width;
@@ -131,8 +172,8 @@ class JpegRows final : public ImageRows {
     }
   }
 
-  std::string path_;
-  ImageFile file_;
+  ImageSource source_;
+  SourceManager manager_;
   ErrorTrap trap_{};
   jpeg_decompress_struct decoder_{};
   jpeg_progress_mgr progress_{};
@@ -141,8 +182,8 @@ class JpegRows final : public ImageRows {
 
 }  // namespace
 
-std::unique_ptr<ImageRows> open_jpeg(const std::string& path, ImageFile file, const DecodeOptions& options) {
-  return std::make_unique<JpegRows>(path, std::move(file), options);
+std::unique_ptr<ImageRows> open_jpeg(ImageSource source, const DecodeOptions& options) {
+  return std::make_unique<JpegRows>(std::move(source), options);
 }
 
 }  // namespace penstock

@@ -5,7 +5,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/threads.h"
+
 namespace penstock {
+namespace {
+
+/// So many samples may always be skipped, and then one in so many of those that were met.
+constexpr std::int64_t kFewSkipped = 10;
+constexpr std::int64_t kSkippedShare = 10;
+constexpr std::int64_t kLeastMet = 1000;
+
+}  // namespace
 
 Loader::Loader(const Dataset& dataset, Sampler sampler, DataPosition start, std::int64_t batches)
     : dataset_(dataset), sampler_(std::move(sampler)), position_(start), batches_left_(batches) {
@@ -21,7 +31,8 @@ Loader::Loader(const Dataset& dataset, Sampler sampler, DataPosition start, std:
       std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(batch * geometry.image_values()));
   labels_ = std::make_unique_for_overwrite<std::int32_t[]>(
       static_cast<std::size_t>(batch * geometry.label_values()));
-  thread_ = std::thread([this, start, batches] { prepare_batches(start, batches); });
+  is_skipped_.resize(static_cast<std::size_t>(dataset_.size()));
+  thread_ = start_thread([this, start, batches] { prepare_batches(start, batches); }, "reads the data");
 }
 
 Loader::~Loader() {
@@ -86,6 +97,7 @@ bool Loader::fill(const DataPosition& position) {
 }
 
 void Loader::read_or_replace(std::int64_t index, float* image, std::int32_t* labels) {
+  ++reads_;
   // The replacement depends on the data alone, so that every run and every rank takes the same one.
   for (std::int64_t tries = 0; tries < dataset_.size(); ++tries) {
     const std::int64_t here = (index + tries) % dataset_.size();
@@ -93,13 +105,28 @@ void Loader::read_or_replace(std::int64_t index, float* image, std::int32_t* lab
       dataset_.read(here, image, labels);
       return;
     } catch (const SampleError& error) {
-      const std::lock_guard lock(mutex_);
-      skipped_.emplace(here, error.what());
-      if (stop_) return;
+      skip(here, error.what());
     }
+    if (stopping()) return;
   }
   throw UserError(
       fmt::format("no sample of {} can be used; the first: {}", dataset_.name(), skipped().front()));
+}
+
+void Loader::skip(std::int64_t index, const char* why) {
+  const std::lock_guard lock(mutex_);
+  const auto at = static_cast<std::size_t>(index);
+  if (is_skipped_[at]) return;
+  is_skipped_[at] = true;
+  ++skipped_count_;
+  if (skipped_.size() < kNamedSkipped) skipped_.emplace_back(why);
+  // Bad ones may lie side by side, so the share is taken of some samples at least.
+  const std::int64_t met = std::min(dataset_.size(), std::max(reads_, kLeastMet));
+  if (skipped_count_ <= kFewSkipped || skipped_count_ <= met / kSkippedShare) return;
+  throw UserError(
+      fmt::format("{} samples of {} cannot be used, more than a tenth of what was read; mend or remove them; "
+                  "the first: {}",
+                  skipped_count_, dataset_.name(), skipped_.front()));
 }
 
 bool Loader::stopping() const {
@@ -109,20 +136,18 @@ bool Loader::stopping() const {
 
 std::int64_t Loader::memory_bytes(const Dataset& dataset, std::int64_t batch) {
   const DataGeometry& geometry = dataset.geometry();
-  return batch * (geometry.image_values() + geometry.label_values()) * 4 + dataset.working_bytes();
+  return batch * (geometry.image_values() + geometry.label_values()) * 4 + dataset.working_bytes() +
+         dataset.size() / 8;
 }
 
 std::vector<std::string> Loader::skipped() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> lines;
-  lines.reserve(skipped_.size());
-  for (const auto& [index, line] : skipped_) lines.push_back(line);
-  return lines;
+  return skipped_;
 }
 
 std::int64_t Loader::skipped_count() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::int64_t>(skipped_.size());
+  return skipped_count_;
 }
 
 }  // namespace penstock

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,15 +41,20 @@ class Loader {
   /// What a loader takes of memory: its buffer and what reading one sample needs.
   static std::int64_t memory_bytes(const Dataset& dataset, std::int64_t batch);
 
-  /// One line for each sample met so far that could not be used; another was taken for it each time.
-  std::vector<std::string> skipped() const;
+  /// Samples met so far that could not be used; another was taken for each every time. More than a tenth of
+  /// what was met, and more than a few, end the run by an error of next().
   std::int64_t skipped_count() const;
+  /// One line for each of the first kNamedSkipped of them.
+  std::vector<std::string> skipped() const;
+  static constexpr std::size_t kNamedSkipped = 20;
 
  private:
   void prepare_batches(DataPosition position, std::int64_t batches);
   /// Returns whether the batch is complete, false if the loader is to stop.
   bool fill(const DataPosition& position);
   void read_or_replace(std::int64_t index, float* image, std::int32_t* labels);
+  /// Takes note of a sample that cannot be used; throws UserError if there are too many.
+  void skip(std::int64_t index, const char* why);
   bool stopping() const;
 
   const Dataset& dataset_;
@@ -68,7 +72,11 @@ class Loader {
   bool full_ = false;
   bool stop_ = false;
   std::exception_ptr error_;
-  std::map<std::int64_t, std::string> skipped_;
+  std::vector<bool> is_skipped_;  ///< by sample: each counts once
+  std::int64_t skipped_count_ = 0;
+  std::vector<std::string> skipped_;
+
+  std::int64_t reads_ = 0;  ///< the thread's own
 
   std::thread thread_;
 };

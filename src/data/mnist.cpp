@@ -24,8 +24,8 @@ std::unique_ptr<Dataset> open_split(const std::string& name, const std::string& 
                                     const DataRequest& request) {
   const std::string image_path = find_file(folder, prefix + "-images-idx3-ubyte");
   const std::string label_path = find_file(folder, prefix + "-labels-idx1-ubyte");
-  IdxImages images = open_idx_images(image_path);
-  std::vector<std::uint8_t> labels = read_idx_labels(label_path);
+  IdxImages images = open_idx_images(image_path, request.resident_limit_bytes);
+  std::vector<std::uint8_t> labels = read_idx_labels(label_path, request.resident_limit_bytes);
   if (static_cast<std::int64_t>(labels.size()) != images.pixels.size()) {
     throw UserError(fmt::format("{} holds {} images, but {} holds {} labels", image_path,
                                 images.pixels.size(), label_path, labels.size()));

@@ -115,7 +115,7 @@ std::int64_t NpyHeader::elements() const {
 }
 
 std::string format_shape(const std::vector<std::int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
+  return printable(fmt::format("[{}]", fmt::join(shape, ", ")));
 }
 
 NpyHeader read_npy_header(const InputFile& file) {

@@ -59,7 +59,7 @@ class SafetensorsFile {
   InputFile file_;
   std::int64_t data_offset_bytes_ = 0;
   std::vector<SafetensorsEntry> tensors_;
-  std::map<std::string, std::size_t> index_;
+  std::vector<std::uint32_t> by_name_;  ///< places in tensors_, sorted by their names
   std::map<std::string, std::string> metadata_;
 };
 

@@ -12,6 +12,7 @@ namespace penstock {
 /// What the JSON text of a safetensors file says, in the order of the data.
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> tensors;
+  std::vector<std::uint32_t> by_name;  ///< places in `tensors`, sorted by their names
   std::map<std::string, std::string> metadata;
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/safetensors.h"
@@ -16,7 +17,8 @@ namespace {
 
 /// The file begins with the length of its header.
 constexpr std::int64_t kLengthBytes = 8;
-constexpr std::uint64_t kLongestHeader = 100'000'000;
+/// Some 100,000 tensors; what is read from it takes a few times as much.
+constexpr std::uint64_t kLongestHeader = 16 << 20;
 
 float half_to_float(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half & 0x8000U} << 16;
@@ -56,6 +58,11 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
   const std::int64_t file_bytes = result.file_.size_bytes();
   std::uint64_t header_bytes = 0;
   if (file_bytes >= kLengthBytes) result.file_.read_at(0, &header_bytes, kLengthBytes);
+  if (header_bytes > kLongestHeader && header_bytes <= static_cast<std::uint64_t>(file_bytes)) {
+    throw UserError(fmt::format("{} has a header of {}, more than the {} that are read", path,
+                                format_bytes(static_cast<std::int64_t>(header_bytes)),
+                                format_bytes(static_cast<std::int64_t>(kLongestHeader))));
+  }
   if (file_bytes < kLengthBytes || header_bytes > kLongestHeader ||
       static_cast<std::int64_t>(header_bytes) > file_bytes - kLengthBytes) {
     throw UserError(fmt::format("{} is not a safetensors file, or is cut short: {} bytes, a header of {}",
@@ -67,13 +74,15 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
   SafetensorsHeader header = parse_safetensors_header(text, file_bytes - result.data_offset_bytes_, path);
   result.tensors_ = std::move(header.tensors);
   result.metadata_ = std::move(header.metadata);
-  for (std::size_t i = 0; i < result.tensors_.size(); ++i) result.index_[result.tensors_[i].name] = i;
+  result.by_name_ = std::move(header.by_name);
   return result;
 }
 
 const SafetensorsEntry* SafetensorsFile::find(const std::string& name) const {
-  const auto at = index_.find(name);
-  return at == index_.end() ? nullptr : &tensors_[at->second];
+  const auto at =
+      std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                       [&](std::uint32_t i, const std::string& wanted) { return tensors_[i].name < wanted; });
+  return at == by_name_.end() || tensors_[*at].name != name ? nullptr : &tensors_[*at];
 }
 
 const SafetensorsEntry& SafetensorsFile::entry(const std::string& name) const {
