@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <exception>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/threads.h"
 #include "tier/ring.h"
 
 namespace penstock {
@@ -19,14 +24,17 @@ constexpr std::int64_t kPieceBytes = kMiB;
 
 int DiskTier::probe(FileIo& io) {
   const int permitted = io.ring_permitted();
-  return permitted != 0 ? permitted : Ring(kDepth).status();
+  if (permitted != 0) return permitted;
+  Ring ring(kDepth);
+  if (ring.status() != 0) return ring.status();
+  return io.ring_reads_and_writes(ring.reads_and_writes()) ? 0 : -EOPNOTSUPP;
 }
 
 DiskTier::DiskTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io)
     : file_(std::move(file)), io_(std::move(io)), queue_(std::move(extents), kPieceBytes) {
-  std::promise<int> promise;
-  std::future<int> started = promise.get_future();
-  thread_ = std::thread(&DiskTier::work, this, std::move(promise));
+  const auto promise = std::make_shared<std::promise<int>>();
+  std::future<int> started = promise->get_future();
+  thread_ = start_thread([this, promise] { work(*promise); }, "swaps");
   const int status = started.get();
   if (status != 0) {
     thread_.join();
@@ -48,11 +56,27 @@ Ticket DiskTier::read(int extent, void* data, Priority priority) {
   return queue_.push(false, extent, data, priority);
 }
 
-void DiskTier::work(std::promise<int> started) {
-  Ring ring(kDepth);
-  if (ring.status() == 0) ring.use_file(file_.descriptor());
-  started.set_value(ring.status());
-  if (ring.status() != 0) return;
+void DiskTier::work(std::promise<int>& started) {
+  std::optional<Ring> ring;
+  int status = -ENOMEM;
+  try {
+    ring.emplace(kDepth);
+    status = ring->status();
+    if (status == 0) ring->use_file(file_.descriptor());
+  } catch (const std::bad_alloc&) {
+    ring.reset();
+  }
+  started.set_value(status);
+  if (status != 0) return;
+  try {
+    serve(*ring);
+  } catch (const std::exception& error) {
+    ring->drain();
+    queue_.abandon(error.what());
+  }
+}
+
+void DiskTier::serve(Ring& ring) {
   while (true) {
     if (ring.under_way() == 0) {
       const auto piece = queue_.take();

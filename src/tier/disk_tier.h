@@ -11,13 +11,15 @@
 
 namespace penstock {
 
+class Ring;
+
 /// io_uring over a swap file. One thread owns the ring: it keeps up to kDepth pieces under way and sleeps in
 /// the kernel until some are complete. Owns its file and thread.
 class DiskTier final : public Tier {
  public:
   static constexpr int kDepth = 16;
 
-  /// -errno when this process gets no ring, else 0. Makes one and closes it again.
+  /// -errno when this process gets no ring that reads and writes, else 0. Makes one and closes it again.
   static int probe(FileIo& io);
 
   /// Throws RunError when the kernel gives no ring.
@@ -33,7 +35,9 @@ class DiskTier final : public Tier {
   TierStats stats() const override { return queue_.stats(); }
 
  private:
-  void work(std::promise<int> started);
+  /// The thread: `started` gets the ring's status. What goes wrong later is the queue's error.
+  void work(std::promise<int>& started);
+  void serve(Ring& ring);
 
   SwapFile file_;
   std::shared_ptr<FileIo> io_;

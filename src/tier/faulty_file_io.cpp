@@ -1,6 +1,7 @@
 #include "tier/faulty_file_io.h"
 
 #include <algorithm>
+#include <new>
 
 namespace penstock {
 
@@ -13,6 +14,7 @@ bool FaultyFileIo::strikes() {
 std::int64_t FaultyFileIo::struck(std::int64_t size_bytes) const {
   if (plan_.kind == Kind::error) return -plan_.error_number;
   if (plan_.kind == Kind::no_count) return 0;
+  if (plan_.kind == Kind::throws) throw std::bad_alloc();
   // About half, and no whole page at the end: the rest has to go on from a page boundary. A single page is
   // never cut.
   return size_bytes <= 4096 ? size_bytes : size_bytes / 2 + 512;

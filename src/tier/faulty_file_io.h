@@ -16,6 +16,7 @@ class FaultyFileIo final : public FileIo {
     error,        // fails with `error_number`
     short_count,  // moves a part only, if there is more than one page
     no_count,     // moves nothing and says so
+    throws,       // throws std::bad_alloc
   };
   struct Plan {
     Kind kind = Kind::none;
@@ -24,6 +25,7 @@ class FaultyFileIo final : public FileIo {
     bool lasting = false;  // every call from `at` on
     int allocate_result = 0;
     int ring_result = 0;  // what asking for a ring gives
+    bool ring_without_opcodes = false;
   };
 
   explicit FaultyFileIo(Plan plan) : plan_(plan) {}
@@ -33,6 +35,7 @@ class FaultyFileIo final : public FileIo {
   int allocate(int file, std::int64_t size_bytes) override;
   std::int64_t ring_result(bool is_write, std::int64_t size_bytes, std::int64_t result) override;
   int ring_permitted() override { return plan_.ring_result; }
+  bool ring_reads_and_writes(bool knows) override { return knows && !plan_.ring_without_opcodes; }
 
   std::int64_t calls() const;
 

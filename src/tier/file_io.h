@@ -20,6 +20,8 @@ class FileIo {
   virtual std::int64_t ring_result(bool is_write, std::int64_t size_bytes, std::int64_t result);
   /// 0, or -errno when no ring is to be had.
   virtual int ring_permitted() { return 0; }
+  /// Whether a ring that was made, and says of itself that it `knows` reads and writes, does.
+  virtual bool ring_reads_and_writes(bool knows) { return knows; }
 };
 
 }  // namespace penstock

@@ -21,6 +21,15 @@ Ring::~Ring() {
   if (status_ == 0) io_uring_queue_exit(&ring_);
 }
 
+bool Ring::reads_and_writes() {
+  io_uring_probe* probe = io_uring_get_probe_ring(&ring_);
+  if (probe == nullptr) return false;
+  const bool known = io_uring_opcode_supported(probe, IORING_OP_READ) != 0 &&
+                     io_uring_opcode_supported(probe, IORING_OP_WRITE) != 0;
+  io_uring_free_probe(probe);
+  return known;
+}
+
 void Ring::use_file(int descriptor) {
   descriptor_ = descriptor;
   registered_ = io_uring_register_files(&ring_, &descriptor, 1) == 0;
@@ -59,6 +68,18 @@ void Ring::submit_and_complete(int count, TransferQueue& queue, FileIo& io) {
     const std::int64_t moved = entry->res;
     io_uring_cqe_seen(&ring_, entry);
     complete(slot, moved, queue, io);
+  }
+}
+
+void Ring::drain() noexcept {
+  while (under_way() > 0) {
+    io_uring_cqe* entry = nullptr;
+    const int result = io_uring_submit_and_wait(&ring_, 1);
+    if (result < 0 && result != -EINTR && result != -EAGAIN && result != -EBUSY) return;
+    while (io_uring_peek_cqe(&ring_, &entry) == 0 && entry != nullptr) {
+      free_.push_back(entry->user_data);
+      io_uring_cqe_seen(&ring_, entry);
+    }
   }
 }
 

@@ -21,6 +21,8 @@ class Ring {
 
   /// 0, or -errno when the kernel refused; the ring is of no use then.
   int status() const { return status_; }
+  /// Whether it knows plain reads and writes; the first kernels with rings did not.
+  bool reads_and_writes();
   void use_file(int descriptor);
 
   int under_way() const { return depth_ - static_cast<int>(free_.size()); }
@@ -29,6 +31,8 @@ class Ring {
   /// Submits what was prepared and sleeps until `count` pieces are complete, then gives all complete ones to
   /// the queue.
   void submit_and_complete(int count, TransferQueue& queue, FileIo& io);
+  /// Waits until nothing is under way, whatever came of it: nobody writes into the buffers any more.
+  void drain() noexcept;
 
  private:
   void complete(std::uint64_t slot, std::int64_t result, TransferQueue& queue, FileIo& io);

@@ -1,9 +1,11 @@
 #include "tier/thread_tier.h"
 
+#include <exception>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/threads.h"
 
 namespace penstock {
 namespace {
@@ -15,7 +17,8 @@ constexpr std::int64_t kPieceBytes = kMiB;
 ThreadTier::ThreadTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io, int threads)
     : file_(std::move(file)), io_(std::move(io)), queue_(std::move(extents), kPieceBytes) {
   require(threads > 0, "a thread tier needs a thread");
-  for (int i = 0; i < threads; ++i) threads_.emplace_back(&ThreadTier::work, this);
+  threads_ = start_threads(
+      threads, [this] { work(); }, "swaps");
 }
 
 ThreadTier::~ThreadTier() {
@@ -33,6 +36,14 @@ Ticket ThreadTier::read(int extent, void* data, Priority priority) {
 }
 
 void ThreadTier::work() {
+  try {
+    serve();
+  } catch (const std::exception& error) {
+    queue_.abandon(error.what());
+  }
+}
+
+void ThreadTier::serve() {
   while (const auto piece = queue_.take()) {
     const ssize_t result =
         piece->is_write

@@ -11,7 +11,8 @@
 
 namespace penstock {
 
-/// A few threads that call pread and pwrite. Owns its file and threads.
+/// A few threads that call pread and pwrite, as many as the system gives of those asked for. Owns its file
+/// and threads.
 class ThreadTier final : public Tier {
  public:
   ThreadTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io, int threads);
@@ -26,7 +27,9 @@ class ThreadTier final : public Tier {
   TierStats stats() const override { return queue_.stats(); }
 
  private:
+  /// A thread; what goes wrong in it is the queue's error.
   void work();
+  void serve();
 
   SwapFile file_;
   std::shared_ptr<FileIo> io_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -231,6 +232,18 @@ void TransferQueue::fail(const Piece& piece, const std::string& reason) {
   error_ = fmt::format("{} extent {} ({}) {} the tier failed: {}", piece.is_write ? "writing" : "reading",
                        request.extent, format_bytes(extents_.size_bytes(request.extent)),
                        piece.is_write ? "to" : "from", reason);
+  finished_.notify_all();
+}
+
+void TransferQueue::abandon(const std::string& reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (error_.empty()) {
+    try {
+      error_ = "a thread of the tier failed: " + reason;
+    } catch (const std::bad_alloc&) {
+      error_ = "out of memory";  // short enough to be kept without allocating
+    }
+  }
   finished_.notify_all();
 }
 

@@ -46,6 +46,8 @@ class TransferQueue {
   std::optional<Piece> take();
   /// The next piece, or none at present.
   std::optional<Piece> try_take();
+  /// A worker cannot go on: every wait from now on throws RunError with this reason.
+  void abandon(const std::string& reason) noexcept;
   /// `result`: bytes moved, or -errno.
   void complete(Piece piece, std::int64_t result);
 

@@ -9,11 +9,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/threads.h"
 #include "tier/disk_tier.h"
 #include "tier/faulty_file_io.h"
 #include "tier/make_tier.h"
@@ -203,6 +206,63 @@ TEST(DiskTier, FallsBackToThreadsWhereARingIsRefused) {
   EXPECT_THAT(made.notes, testing::Contains(testing::HasSubstr("Operation not permitted")));
   EXPECT_EQ(traffic.round_trip(*made.tier, 1), 0);
   std::filesystem::remove_all(test_swap_dir());
+}
+
+TEST(DiskTier, FallsBackToThreadsWhereARingKnowsNoReads) {
+  FaultyFileIo::Plan plan;
+  plan.ring_without_opcodes = true;
+  TierOptions options;
+  options.swap_dir = test_swap_dir();
+  options.file_io = std::make_shared<FaultyFileIo>(plan);
+  const std::vector<std::int64_t> extents{10'000, 2 * kMiB};
+  Traffic traffic(extents);
+  const MadeTier made = make_tier(options, extents);
+  EXPECT_EQ(made.description, "disk (threads)");
+  ASSERT_EQ(made.notes.size(), 1U);
+  EXPECT_NE(made.notes[0].find("io_uring"), std::string::npos);
+  EXPECT_EQ(traffic.round_trip(*made.tier, 1), 0);
+}
+
+TEST_P(StoreTest, WhatIsThrownInItsThreadIsAnErrorOfTheWait) {
+  for (std::int64_t at = 0; at < 8; ++at) {
+    FaultyFileIo::Plan plan;
+    plan.kind = FaultyFileIo::Kind::throws;
+    plan.at = at;
+    TierOptions options;
+    options.kind = GetParam();
+    options.swap_dir = test_swap_dir();
+    options.file_io = std::make_shared<FaultyFileIo>(plan);
+    const std::vector<std::int64_t> extents{3 * kMiB, 10'000, 2 * kMiB};
+    Traffic traffic(extents);
+    const MadeTier made = make_tier(options, extents);
+    EXPECT_THROW(traffic.round_trip(*made.tier, 1), RunError) << at;
+    EXPECT_THROW(traffic.round_trip(*made.tier, 2), RunError) << at;
+  }
+}
+
+int threads_left = 0;
+
+TEST_P(StoreTest, GoesOnWithTheThreadsThatThereAre) {
+  for (const int threads : {0, 1, 3}) {
+    threads_left = threads;
+    set_thread_maker([](std::function<void()> body) {
+      if (threads_left-- <= 0) {
+        throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+      }
+      return std::thread(std::move(body));
+    });
+    TierOptions options;
+    options.kind = GetParam();
+    options.swap_dir = test_swap_dir();
+    const std::vector<std::int64_t> extents{3 * kMiB, 10'000, 2 * kMiB};
+    Traffic traffic(extents);
+    if (threads == 0) {
+      EXPECT_THROW(make_tier(options, extents), RunError);
+    } else {
+      EXPECT_EQ(traffic.round_trip(*make_tier(options, extents).tier, 1), 0);
+    }
+    set_thread_maker(nullptr);
+  }
 }
 
 TEST(DiskTier, UsesARingWhereItMay) {
