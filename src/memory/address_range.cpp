@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/threads.h"
 #include "memory/process.h"
 
 namespace penstock {
@@ -73,11 +75,22 @@ void AddressRange::populate() {
   if (huge_bytes > 0) ::madvise(data_, static_cast<std::size_t>(huge_bytes), MADV_HUGEPAGE);
   const auto threads = static_cast<std::int64_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 8U));
   const std::int64_t part_bytes = round_up((total_bytes + threads - 1) / threads, kHugePage);
+  std::atomic<std::int64_t> next{0};
+  const auto take_parts = [&] {
+    for (std::int64_t offset = next.fetch_add(part_bytes); offset < total_bytes;
+         offset = next.fetch_add(part_bytes)) {
+      populate_part(data_ + offset, std::min(part_bytes, total_bytes - offset));
+    }
+  };
   std::vector<std::thread> helpers;
-  for (std::int64_t offset = part_bytes; offset < total_bytes; offset += part_bytes) {
-    helpers.emplace_back(populate_part, data_ + offset, std::min(part_bytes, total_bytes - offset));
+  try {
+    if (part_bytes < total_bytes) {
+      helpers = start_threads(static_cast<int>(threads) - 1, take_parts, "takes memory");
+    }
+  } catch (const RunError&) {
+    // Alone it takes longer.
   }
-  populate_part(data_, std::min(part_bytes, total_bytes));
+  take_parts();
   for (std::thread& helper : helpers) helper.join();
   ::madvise(data_, static_cast<std::size_t>(total_bytes), MADV_NOHUGEPAGE);
 }

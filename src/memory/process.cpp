@@ -1,6 +1,8 @@
 #include "memory/process.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <charconv>
@@ -42,6 +44,20 @@ std::optional<std::int64_t> number(const fs::path& file) {
   if (!(input >> value)) return std::nullopt;
   return static_cast<std::int64_t>(
       std::min<std::uint64_t>(value, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
+}
+
+/// What the kernel tells without /proc, in bytes.
+struct SystemMemory {
+  std::int64_t total_bytes = 0;
+  std::int64_t free_bytes = 0;
+};
+
+SystemMemory system_memory() {
+  struct sysinfo info {};
+  if (::sysinfo(&info) != 0) return {};
+  const auto unit = static_cast<std::int64_t>(info.mem_unit);
+  return {static_cast<std::int64_t>(info.totalram) * unit,
+          static_cast<std::int64_t>(info.freeram + info.bufferram) * unit};
 }
 
 struct Hierarchy {
@@ -101,8 +117,15 @@ std::optional<CgroupMemory> group_memory(const fs::path& group, bool unified) {
 
 }  // namespace
 
-ProcessMemory process_memory() {
-  return {field("/proc/self/status", "VmRSS:").value_or(0), field("/proc/self/status", "VmHWM:").value_or(0)};
+ProcessMemory process_memory(const fs::path& root) {
+  const auto resident = field(root / "proc/self/status", "VmRSS:");
+  const auto peak = field(root / "proc/self/status", "VmHWM:");
+  if (resident && peak) return {*resident, *peak};
+  // Not every sandbox shows the file or these lines; the peak is always counted.
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const std::int64_t counted = usage.ru_maxrss * kKiB;
+  return {resident.value_or(counted), std::max(peak.value_or(counted), resident.value_or(0))};
 }
 
 bool reset_peak_resident() {
@@ -134,11 +157,27 @@ std::optional<CgroupMemory> cgroup_memory(const fs::path& root) {
 }
 
 std::int64_t machine_total_bytes(const fs::path& root) {
-  return field(root / "proc/meminfo", "MemTotal:").value_or(0);
+  if (const auto total = field(root / "proc/meminfo", "MemTotal:")) return *total;
+  return system_memory().total_bytes;
 }
 
 std::int64_t machine_available_bytes(const fs::path& root) {
-  return field(root / "proc/meminfo", "MemAvailable:").value_or(0);
+  const fs::path file = root / "proc/meminfo";
+  if (const auto available = field(file, "MemAvailable:")) return *available;
+  // Older kernels count only what nobody uses at all.
+  if (const auto unused = field(file, "MemFree:")) return *unused + field(file, "Cached:").value_or(0);
+  return system_memory().free_bytes;
+}
+
+std::string missing_counts(const fs::path& root) {
+  if (!field(root / "proc/meminfo", "MemTotal:")) {
+    return "there is no /proc/meminfo here: the memory of the machine is what sysinfo() tells, without what "
+           "caches could give back";
+  }
+  if (!field(root / "proc/self/status", "VmRSS:")) {
+    return "/proc/self/status does not tell this process's memory here: its peak is taken instead";
+  }
+  return {};
 }
 
 std::int64_t available_memory_bytes(const fs::path& root) {
@@ -146,7 +185,7 @@ std::int64_t available_memory_bytes(const fs::path& root) {
   if (const auto group = cgroup_memory(root)) {
     available = std::min(available, std::max<std::int64_t>(0, group->limit_bytes - group->used_bytes));
   }
-  return available + field(root / "proc/self/status", "VmRSS:").value_or(0);
+  return available + process_memory(root).resident_bytes;
 }
 
 std::int64_t parse_memory_budget(std::string_view text, std::int64_t available_bytes) {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -14,8 +15,32 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kCacheLine = 64;
+/// Copied at a time where pages cannot be moved: so much is there twice for a moment.
+constexpr std::int64_t kCopiedBytes = 256 * kKiB;
+
+/// Tries it once: kernels before 5.7 and some sandboxes refuse.
+bool try_to_move_pages() {
+  const AddressRange range(8 * kKiB, AddressRange::Access::read_write);
+  *range.data() = std::byte{1};
+  void* moved = ::mremap(range.data(), 4 * kKiB, 4 * kKiB, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+                         range.data() + 4 * kKiB);
+  return moved != MAP_FAILED && range.data()[4 * kKiB] == std::byte{1};
+}
+
+std::atomic<bool>& pages_move() {
+  static std::atomic<bool> value{try_to_move_pages()};
+  return value;
+}
 
 }  // namespace
+
+bool VirtualPool::pages_can_move() {
+  return pages_move();
+}
+
+void VirtualPool::set_pages_can_move(bool can) {
+  pages_move() = can;
+}
 
 VirtualPool::VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
                          std::int64_t capacity_bytes, bool poison)
@@ -92,7 +117,21 @@ void VirtualPool::make(const PagePlacement::Moves& moves) {
   }
 }
 
+void VirtualPool::copy(std::byte* from, std::byte* to, std::int64_t size_bytes) {
+  ++moves_;
+  for (std::int64_t done = 0; done < size_bytes; done += kCopiedBytes) {
+    const auto size = static_cast<std::size_t>(std::min(kCopiedBytes, size_bytes - done));
+    const bool copied = ::mprotect(to + done, size, PROT_READ | PROT_WRITE) == 0;
+    if (copied) std::memcpy(to + done, from + done, size);
+    if (!copied || ::madvise(from + done, size, MADV_DONTNEED) != 0) {
+      throw RunError(fmt::format("cannot copy {} of pool memory: {}; try --pool packed",
+                                 format_bytes(size_bytes), std::strerror(errno)));
+    }
+  }
+}
+
 void VirtualPool::move(std::byte* from, std::byte* to, std::int64_t size_bytes) {
+  if (!pages_can_move()) return copy(from, to, size_bytes);
   // DONTUNMAP leaves the old range reserved: nothing else in the process can be mapped there in the meantime.
   const auto size = static_cast<std::size_t>(size_bytes);
   void* moved = ::mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);

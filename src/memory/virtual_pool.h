@@ -37,8 +37,14 @@ class VirtualPool final : public Pool {
   std::int64_t asked_bytes() const override { return asked_bytes_; }
   std::int64_t peak_lost_bytes() const override { return peak_lost_bytes_; }
   const VirtualPoolRule& rule() const { return rule_; }
-  /// Calls of mremap so far.
+  /// Calls of mremap so far, or copies in their place.
   std::int64_t moves() const { return moves_; }
+
+  /// Whether the kernel moves pages and keeps the range they leave (MREMAP_DONTUNMAP). Where it does not,
+  /// bytes are copied instead, which is slower and gives the same.
+  static bool pages_can_move();
+  /// For tests.
+  static void set_pages_can_move(bool can);
 
  private:
   struct Slot {
@@ -48,6 +54,7 @@ class VirtualPool final : public Pool {
   const Slot& checked(int slot) const;
   void make(const PagePlacement::Moves& moves);
   void move(std::byte* from, std::byte* to, std::int64_t size_bytes);
+  void copy(std::byte* from, std::byte* to, std::int64_t size_bytes);
   void close(std::byte* address, std::int64_t size_bytes);
   std::byte* at(std::int64_t offset) const;
 

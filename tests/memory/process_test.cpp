@@ -79,6 +79,27 @@ TEST_F(FakeRoot, InAContainerTheMountItselfIsTheGroup) {
   EXPECT_EQ(group->limit_bytes, 1000);
 }
 
+TEST_F(FakeRoot, WithoutMeminfoTheSystemIsAsked) {
+  EXPECT_EQ(missing_counts(root_), "");
+  put("proc/meminfo", "MemTotal:       8388608 kB\nMemFree: 1024 kB\nCached: 2048 kB\n");
+  EXPECT_EQ(machine_available_bytes(root_), 3 * kMiB);
+  fs::remove(root_ / "proc/meminfo");
+  EXPECT_GT(machine_total_bytes(root_), 64 * kMiB);
+  EXPECT_GT(machine_available_bytes(root_), 0);
+  EXPECT_LE(machine_available_bytes(root_), machine_total_bytes(root_));
+  EXPECT_GT(default_memory_budget(available_memory_bytes(root_)), 0);
+  EXPECT_NE(missing_counts(root_).find("meminfo"), std::string::npos);
+}
+
+TEST_F(FakeRoot, WithoutItsStatusThePeakIsCounted) {
+  EXPECT_EQ(process_memory(root_).resident_bytes, kMiB);
+  EXPECT_EQ(process_memory(root_).peak_resident_bytes, 2 * kMiB);
+  put("proc/self/status", "Name:\tx\n");
+  EXPECT_GT(process_memory(root_).resident_bytes, kMiB / 2);
+  EXPECT_GE(process_memory(root_).peak_resident_bytes, process_memory(root_).resident_bytes);
+  EXPECT_NE(missing_counts(root_).find("status"), std::string::npos);
+}
+
 TEST(Process, CountsItsOwnMemory) {
   const ProcessMemory before = process_memory();
   EXPECT_GT(before.resident_bytes, kMiB / 2);
