@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "plan/profile.h"
 
 namespace penstock::plan {
@@ -28,15 +29,47 @@ Transfer parse_transfer(const std::string& name) {
   throw UserError("unknown transfer '" + name + "'");
 }
 
+/// Our own files are three deep.
+constexpr int kDeepest = 16;
+
+/// No step takes weeks, and no disk or link moves less than bytes or more than hundreds of terabytes a
+/// second: with such numbers a search might not end.
+void check_profile(const Profile& profile) {
+  constexpr double kLongestSeconds = 1e6;
+  constexpr double kMostBandwidth = 1e15;
+  const auto check_seconds = [](double seconds, const char* what) {
+    if (!(seconds >= 0)) throw UserError(std::string(what) + " is below 0");
+    if (seconds > kLongestSeconds) throw UserError(std::string(what) + " is impossibly large");
+  };
+  if (profile.link.ranks < 1) throw UserError("there is no rank");
+  for (const double bandwidth :
+       {profile.link.bandwidth, profile.tier.read_bandwidth, profile.tier.write_bandwidth,
+        profile.tier.read_bandwidth_together, profile.tier.write_bandwidth_together}) {
+    if (!(bandwidth > 0)) throw UserError("a bandwidth is not above 0");
+    if (bandwidth < 1 || bandwidth > kMostBandwidth) throw UserError("a bandwidth is impossible");
+  }
+  for (const double seconds :
+       {profile.host.mapping_seconds, profile.host.mapping_seconds_per_byte, profile.host.moves_each,
+        profile.host.transfer_seconds, profile.host.transfer_seconds_per_byte, profile.tier.latency_seconds,
+        profile.link.latency_seconds, profile.link.message_seconds}) {
+    check_seconds(seconds, "a time of the host, the tier or the link");
+  }
+  for (const auto& variants : profile.op_seconds) {
+    if (variants.empty()) throw UserError("an op has no time");
+    for (const double seconds : variants) check_seconds(seconds, "an op's time");
+  }
+}
+
 /// Runs `read` on the text as JSON; whatever is wrong becomes a UserError that begins with `source`.
 template <typename Read>
 auto parse(const std::string& text, const std::string& source, const char* what, const Read& read) {
   try {
+    if (nests_deeper_than(text, kDeepest)) throw UserError("it is nested too deeply");
     const Json json = Json::parse(text);
     if (json.at("version").get<int>() != 1) throw UserError("it is of another version");
     return read(json);
   } catch (const std::exception& error) {
-    throw UserError(source + ": not a " + what + " that can be used: " + error.what());
+    throw UserError(source + ": not a " + what + " that can be used: " + printable(error.what()));
   }
 }
 
@@ -156,23 +189,7 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
       profile.link.latency_seconds = link.at("latency_seconds").get<double>();
       profile.link.message_seconds = link.at("message_seconds").get<double>();
     }
-    if (profile.link.ranks < 1) throw UserError("there is no rank");
-    for (const double bandwidth :
-         {profile.link.bandwidth, profile.tier.read_bandwidth, profile.tier.write_bandwidth,
-          profile.tier.read_bandwidth_together, profile.tier.write_bandwidth_together}) {
-      if (!(bandwidth > 0)) throw UserError("a bandwidth is not above 0");
-    }
-    for (const double seconds :
-         {profile.host.mapping_seconds, profile.host.mapping_seconds_per_byte, profile.host.moves_each,
-          profile.host.transfer_seconds, profile.host.transfer_seconds_per_byte}) {
-      if (!(seconds >= 0)) throw UserError("a time of the host is below 0");
-    }
-    for (const auto& variants : profile.op_seconds) {
-      if (variants.empty()) throw UserError("an op has no time");
-      for (const double seconds : variants) {
-        if (!(seconds >= 0)) throw UserError("an op's time is below 0");
-      }
-    }
+    check_profile(profile);
     return profile;
   });
 }

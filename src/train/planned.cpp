@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "plan/bound.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
@@ -121,6 +122,7 @@ MemoryPlan memory_plan_from_json(const Program& program, const Options& options,
   if (program.evaluation) steps.push_back(program.evaluation.get());
   result.map = run::map_slots(steps);
   try {
+    if (nests_deeper_than(text, 16)) throw UserError("it is nested too deeply");
     const Json json = Json::parse(text);
     if (json.at("version").get<int>() != 1) throw UserError("it is of another version");
     const std::string pool = json.at("pool").get<std::string>();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/error.h"
 #include "plan/checker.h"
 #include "plan/make_plan.h"
@@ -82,6 +84,43 @@ TEST(ProfileJson, ComesBackAsItWas) {
 TEST(Policies, AreFoundByName) {
   for (const PolicyKind policy : all_policies()) EXPECT_EQ(parse_policy(policy_name(policy)), policy);
   EXPECT_THROW(parse_policy("lsm"), UserError);
+}
+
+TEST(PlanJson, RefusesDeepNesting) {
+  const Planned p;
+  for (const std::string& bracket : {std::string("["), std::string("{\"a\":")}) {
+    std::string text;
+    for (int i = 0; i < 200'000; ++i) text += bracket;
+    for (const auto& read : {std::function<void()>([&] { plan_from_json(p.problem, text, "deep"); }),
+                             std::function<void()>([&] { profile_from_json(text, "deep"); })}) {
+      try {
+        read();
+        ADD_FAILURE() << "was read";
+      } catch (const UserError& error) {
+        EXPECT_NE(std::string(error.what()).find("nested too deeply"), std::string::npos) << error.what();
+      }
+    }
+  }
+}
+
+TEST(ProfileJson, RefusesAbsurdNumbers) {
+  Profile good;
+  good.op_seconds = {{1e-3}, {2e-3, 1e-3}};
+  EXPECT_EQ(profile_from_json(profile_to_json(good), "profile").op_seconds, good.op_seconds);
+  const auto refused = [&](const std::function<void(Profile&)>& spoil) {
+    Profile bad = good;
+    spoil(bad);
+    EXPECT_THROW(profile_from_json(profile_to_json(bad), "profile"), UserError);
+  };
+  refused([](Profile& bad) { bad.op_seconds[1][0] = 1e300; });
+  refused([](Profile& bad) { bad.op_seconds[0][0] = -1; });
+  refused([](Profile& bad) { bad.tier.latency_seconds = 1e30; });
+  refused([](Profile& bad) { bad.tier.latency_seconds = -1e-3; });
+  refused([](Profile& bad) { bad.tier.read_bandwidth = 1e-300; });
+  refused([](Profile& bad) { bad.tier.write_bandwidth_together = 1e300; });
+  refused([](Profile& bad) { bad.host.moves_each = 1e18; });
+  refused([](Profile& bad) { bad.link.message_seconds = 1e9; });
+  refused([](Profile& bad) { bad.link.latency_seconds = -1; });
 }
 
 }  // namespace
