@@ -27,7 +27,11 @@ struct Held {
 class Checker {
  public:
   Checker(const Problem& problem, const Plan& plan)
-      : problem_(problem), plan_(plan), held_(problem.storages.size()), runs_(problem.ops.size()) {}
+      : problem_(problem), plan_(plan), held_(problem.storages.size()), ops_(problem.ops.size()) {
+    for (std::size_t i = 0; i < problem.graph->ops.size(); ++i) {
+      if (is_exchange(problem.graph->ops[i].kind)) exchanges_.push_back(static_cast<ir::OpId>(i));
+    }
+  }
 
   CheckResult check() {
     CheckResult result;
@@ -115,9 +119,13 @@ class Checker {
     }
   }
 
+  /// Talks to other ranks, which wait until it does.
+  static bool is_exchange(ir::OpKind kind) { return ir::has_side_effects(kind) && kind != ir::OpKind::data; }
+
   void step(const Instruction& in) {
     if (in.action == Action::run) return run(in);
     if (in.action == Action::adopt) return adopt(in);
+    if (!adopted_.empty()) throw Violation{"the op that writes over what was adopted must run first"};
     if (in.id < 0 || static_cast<std::size_t>(in.id) >= held_.size())
       throw Violation{"there is no such storage"};
     const StorageInfo& storage = problem_.storage(in.id);
@@ -186,7 +194,7 @@ class Checker {
     to.in_memory = from.in_memory;
     from.mapped = false;
     from.in_memory = ir::kNone;
-    adopters_.push_back(in.id);
+    adopted_.push_back({in.from, in.id});
   }
 
   /// Not what it took over from another storage.
@@ -195,31 +203,42 @@ class Checker {
     return value == kForeignValue || (value != ir::kNone && problem_.graph->tensor(value).storage == s);
   }
 
-  /// Whether the storage of an output that this op may write over the input holds it.
-  bool is_adopted(const StepOp& info, ir::TensorId input) const {
-    const ir::StorageId from = problem_.graph->tensor(input).storage;
-    return std::any_of(info.overwrites.begin(), info.overwrites.end(), [&](const Overwrite& pair) {
-      return pair.from == from && held_[static_cast<std::size_t>(pair.to)].in_memory == input;
+  /// Whether the storage that adopted the input's memory holds it.
+  bool is_adopted(ir::TensorId input) const {
+    return std::any_of(adopted_.begin(), adopted_.end(), [&](const Overwrite& pair) {
+      return held_[static_cast<std::size_t>(pair.to)].in_memory == input;
     });
   }
 
   void run(const Instruction& in) {
-    if (in.id < 0 || static_cast<std::size_t>(in.id) >= runs_.size()) throw Violation{"there is no such op"};
+    if (in.id < 0 || static_cast<std::size_t>(in.id) >= ops_.size()) throw Violation{"there is no such op"};
     const ir::Op& op = problem_.graph->op(in.id);
     const StepOp& info = problem_.op(in.id);
     if (in.variant < 0 || static_cast<std::size_t>(in.variant) >= info.scratch_bytes.size()) {
       throw Violation{"there is no variant " + std::to_string(in.variant)};
     }
-    int& runs = runs_[static_cast<std::size_t>(in.id)];
-    if (ir::has_side_effects(op.kind) && runs > 0) {
+    OpState& state = ops_[static_cast<std::size_t>(in.id)];
+    if (ir::has_side_effects(op.kind) && state.runs > 0) {
       throw Violation{op.kind == ir::OpKind::data ? "it would take another batch"
                                                   : "it would talk to the other ranks again"};
+    }
+    if (state.runs > 0 && state.variant != in.variant) {
+      throw Violation{fmt::format("it ran with variant {} before, and another kernel may make other bits",
+                                  state.variant)};
+    }
+    state.variant = in.variant;
+    if (is_exchange(op.kind)) take_turn(in.id);
+    for (const Overwrite& pair : adopted_) {
+      if (std::find(info.overwrites.begin(), info.overwrites.end(), pair) == info.overwrites.end()) {
+        throw Violation{fmt::format("it does not write '{}' over '{}'", problem_.storage_name(pair.to),
+                                    problem_.storage_name(pair.from))};
+      }
     }
     for (const ir::TensorId input : op.inputs) {
       const Held& held = held_[static_cast<std::size_t>(problem_.graph->tensor(input).storage)];
       if (held.pending == Transfer::read)
         throw Violation{"input " + value_name(input) + " is still being read"};
-      if (held.in_memory != input && !is_adopted(info, input)) {
+      if (held.in_memory != input && !is_adopted(input)) {
         throw Violation{"input " + value_name(input) + " is not in memory; its storage holds " +
                         value_name(held.in_memory)};
       }
@@ -231,20 +250,29 @@ class Checker {
       held.in_memory = output;
     }
     // What was taken over is for this op alone.
-    for (const ir::StorageId s : adopters_) {
-      if (!holds_own_value(s)) held_[static_cast<std::size_t>(s)].in_memory = ir::kNone;
+    for (const Overwrite& pair : adopted_) {
+      if (!holds_own_value(pair.to)) held_[static_cast<std::size_t>(pair.to)].in_memory = ir::kNone;
     }
-    adopters_.clear();
+    adopted_.clear();
     const std::int64_t scratch_bytes = info.scratch_bytes[static_cast<std::size_t>(in.variant)];
     take(scratch_bytes);
     used_bytes_ -= scratch_bytes;
     ++summary_.runs;
-    if (runs++ > 0) ++summary_.recomputed;
+    if (state.runs++ > 0) ++summary_.recomputed;
+  }
+
+  /// All ranks exchange in the order of the graph; one that does not would wait for the others for ever, or
+  /// take one exchange's data for another's.
+  void take_turn(ir::OpId op) {
+    const ir::OpId turn = exchanges_[exchanged_++];
+    if (turn == op) return;
+    throw Violation{
+        fmt::format("it is the turn of '{}' to talk to the other ranks", problem_.graph->op(turn).name)};
   }
 
   void end() const {
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      if (runs_[i] == 0) throw Violation{"op '" + problem_.graph->ops[i].name + "' did not run"};
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (ops_[i].runs == 0) throw Violation{"op '" + problem_.graph->ops[i].name + "' did not run"};
     }
     std::vector<const Standing*> standings(held_.size(), nullptr);
     for (const Standing& standing : plan_.boundary)
@@ -284,8 +312,14 @@ class Checker {
   const Problem& problem_;
   const Plan& plan_;
   std::vector<Held> held_;
-  std::vector<int> runs_;
-  std::vector<ir::StorageId> adopters_;  ///< since the last op ran
+  struct OpState {
+    int runs = 0;
+    std::int32_t variant = 0;
+  };
+  std::vector<OpState> ops_;
+  std::vector<Overwrite> adopted_;   ///< since the last op ran
+  std::vector<ir::OpId> exchanges_;  ///< ops that talk to other ranks, in the order of the graph
+  std::size_t exchanged_ = 0;        ///< how many of them have
   std::size_t at_ = 0;
   std::int64_t used_bytes_ = 0;
   Summary summary_;

@@ -20,10 +20,13 @@ struct CheckResult {
 /// - each op finds each input's value in memory, complete, and memory for each output that nobody is moving;
 /// - nothing is read from the tier that was not completely written to it, no clean value is written again;
 /// - memory and scratch stay within the budget at every instruction;
-/// - each op runs, those with side effects once, and at the end all state has its new value, at the boundary
-/// where the step began. Values are those of tensors, so running an op again is right exactly if its inputs
-/// still are what they were, and a state's update cannot be lost or made twice. Shares no code with the
-/// policies. Linear in the plan's length.
+/// - what is adopted is written over at once, by an op that may;
+/// - each op runs, with the same kernel each time; those with side effects run once, those that talk to other
+///   ranks in the order of the graph;
+/// - at the end all state has its new value, at the boundary where the step began.
+/// Values are those of tensors, so running an op again is right exactly if its inputs still are what they
+/// were, and a state's update cannot be lost or made twice. Shares no code with the policies. Linear in the
+/// plan's length.
 CheckResult check(const Problem& problem, const Plan& plan);
 
 /// Checks and fills in plan.summary; throws InternalError with the message if the plan is wrong.

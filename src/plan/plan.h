@@ -16,8 +16,9 @@ enum class Action : std::uint8_t {
   swap_in,   ///< gives S memory and starts to read it from the tier
   wait,      ///< blocks until the transfer of S is complete
   release,   ///< takes the memory of S back; no transfer of it is under way
-  adopt,  ///< gives S the memory of another storage and what it holds: the next op reads it and writes S over
-          ///< it
+  /// Gives S the memory of another storage and what it holds. The op that runs next, with nothing but other
+  /// adopts in between, reads it there and writes S over it.
+  adopt,
 };
 
 const char* action_name(Action action);

@@ -33,7 +33,8 @@ class PlanBuilder {
   void swap_out(ir::StorageId s);
   void wait(ir::StorageId s);
   void release(ir::StorageId s);
-  /// The next op run writes `pair.to` over `pair.from`.
+  /// The op that is run at once behind it writes `pair.to` over `pair.from`; nothing that it uses is being
+  /// moved.
   void adopt(const Overwrite& pair);
   /// Waits for the reads of what the op uses and the writes of what it changes, then runs it: the op at a
   /// position of the step.

@@ -211,13 +211,12 @@ void TimedWalk::run(Position position) {
     }
   }
   for (const Overwrite& pair : info.adopts) {
-    if (builder_.pending(pair.from) != Transfer::none) {
-      now_seconds_ = lanes_.wait(pair.from, now_seconds_);
-      builder_.wait(pair.from);
-    }
-    builder_.adopt(pair);
+    if (builder_.pending(pair.from) == Transfer::none) continue;
+    now_seconds_ = lanes_.wait(pair.from, now_seconds_);
+    builder_.wait(pair.from);
   }
-  builder_.run(static_cast<std::int32_t>(position));
+  for (const Overwrite& pair : info.adopts) builder_.adopt(pair);
+  builder_.run(position);
   const ir::OpId op = problem_.order[static_cast<std::size_t>(position)];
   now_seconds_ = std::max(now_seconds_, link_.ready_seconds(op)) + profile_.seconds(op);
   link_.start(op, now_seconds_);

@@ -147,7 +147,7 @@ TEST(Checker, RejectsOverwritingThatIsNotAllowed) {
   {
     Overwriting o;
     o.problem.ops[static_cast<std::size_t>(o.g)].overwrites.clear();
-    expect_rejected(o.problem, o.plan, Overwriting::kAdopt + 1, "input 'v' is not in memory");
+    expect_rejected(o.problem, o.plan, Overwriting::kAdopt + 1, "it does not write 't' over 'v'");
   }
   {
     Overwriting o;
@@ -176,7 +176,40 @@ TEST(Checker, RejectsOverwritingThatIsNotAllowed) {
   // Its new owner does not have a value of its own before the op has run.
   expect_rejected(good.problem,
                   with([&](List& list) { list.insert(list.begin() + 10, good.s.swap_out(good.z)); }), 10,
-                  "it holds no value");
+                  "must run first");
+  // Nor is anything else done before: the op reads what was adopted, wherever the input is by then.
+  const ir::TensorId v = good.y, t = good.z;
+  expect_rejected(good.problem, with([&](List& list) {
+                    list.insert(list.begin() + 10, {good.s.swap_in(v), good.s.wait(v)});
+                    list.insert(list.begin() + 9, {good.s.swap_out(v), good.s.wait(v)});
+                  }),
+                  12, "must run first");
+  expect_rejected(good.problem, with([&](List& list) {
+                    list.insert(list.begin() + 10,
+                                {good.s.release(t), good.s.swap_in(v), good.s.wait(v), good.s.acquire(t)});
+                    list.insert(list.begin() + 9, {good.s.swap_out(v), good.s.wait(v)});
+                  }),
+                  12, "must run first");
+  // Another op cannot have it.
+  expect_rejected(good.problem,
+                  with([&](List& list) { list.insert(list.begin() + 10, Small::run(Small::f)); }), 10,
+                  "it does not write 't' over 'v'");
+}
+
+TEST(Checker, RejectsAnotherKernelWhenAnOpRunsAgain) {
+  const Small s;
+  const std::vector<std::vector<std::int64_t>> scratch{{0}, {0, 100}, {0}, {0}};
+  const Problem problem = make_problem(s.graph, VariantScratch(scratch), grain_rule(kPlenty, kGrain));
+  Plan plan = s.in_memory();
+  plan.instructions = {s.acquire(s.x),          Small::run(Small::data), s.acquire(s.y),
+                       {Action::run, Small::f}, Small::run(Small::g),    {Action::run, Small::f},
+                       Small::run(Small::g),    s.release(s.x),          Small::run(Small::u),
+                       s.release(s.y)};
+  ASSERT_TRUE(check(problem, plan).ok) << check(problem, plan).message;
+  plan.instructions[3].variant = plan.instructions[5].variant = 1;
+  EXPECT_TRUE(check(problem, plan).ok) << check(problem, plan).message;
+  plan.instructions[3].variant = 0;
+  expect_rejected(problem, plan, 5, "it ran with variant 0 before");
 }
 
 TEST(Checker, RejectsUseBeforeReadIsComplete) {

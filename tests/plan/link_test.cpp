@@ -3,6 +3,7 @@
 #include "plan/checker.h"
 #include "plan/link_lane.h"
 #include "plan/policies.h"
+#include "plan/random_step.h"
 #include "plan/reruns.h"
 #include "plan/simulator.h"
 
@@ -76,6 +77,27 @@ TEST(Link, WhatIsOnItsWayStaysAndGoesOnce) {
     const std::vector<ir::OpId> chain = recomputer.chain(bucket, k);
     for (const ir::OpId op : chain) EXPECT_EQ(op, Exchanged::g);
   }
+}
+
+TEST(Link, ExchangesKeepTheirOrder) {
+  const RandomStep step = random_step(3, {4, 1024, true, false, true});
+  const Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 64));
+  const Plan plan = plan_keep(problem);
+  ASSERT_TRUE(check(problem, plan).ok) << check(problem, plan).message;
+  std::vector<std::size_t> waits;
+  for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
+    const Instruction& in = plan.instructions[i];
+    if (in.action == Action::run && ir::is_exchange_wait(step.graph.op(in.id).kind)) waits.push_back(i);
+  }
+  ASSERT_GE(waits.size(), 2U);
+  // An update, the release of its gradient, and then the next wait.
+  Plan early = plan;
+  std::rotate(early.instructions.begin() + static_cast<std::ptrdiff_t>(waits[0]),
+              early.instructions.begin() + static_cast<std::ptrdiff_t>(waits[1]),
+              early.instructions.begin() + static_cast<std::ptrdiff_t>(waits[1]) + 1);
+  const CheckResult result = check(problem, early);
+  EXPECT_EQ(result.instruction, waits[0]);
+  EXPECT_NE(result.message.find("it is the turn of 'layer"), std::string::npos) << result.message;
 }
 
 TEST(Link, ExchangesTakeTimeBesideCompute) {

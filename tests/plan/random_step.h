@@ -36,6 +36,7 @@ struct RandomStepOptions {
   std::int64_t max_elements = 8 * 1024;  ///< of a tensor
   bool training = true;                  ///< otherwise forward only, state unchanged
   bool same_size = false;                ///< all tensors have max_elements
+  bool exchanges = false;                ///< gradients are exchanged with other ranks
 };
 
 /// A step of the shape of a real one: layers with parameters, residual inputs, activations in place,
@@ -134,6 +135,29 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
   add_op(ir::OpKind::cross_entropy, ir::Phase::forward, "loss", {x, g.labels}, {g.loss, probabilities});
   if (!options.training) return step;
 
+  /// Starts the exchange of a gradient; another op waits for it.
+  const auto exchange = [&](ir::OpKind kind, const std::string& name, ir::TensorId given, ir::TensorId made) {
+    add_op(kind, ir::Phase::backward, name, {given}, {made});
+    ir::ExchangeAttrs attrs;
+    attrs.bucket = g.tensor(given).storage;
+    g.ops.back().attrs = attrs;
+  };
+  const auto update = [&](int l, ir::TensorId gradient) {
+    const Layer& layer = layers[static_cast<std::size_t>(l)];
+    const std::string name = "layer" + std::to_string(l);
+    std::vector<ir::TensorId> before{layer.parameter, gradient};
+    const ir::TensorId updated = g.add_successor(layer.parameter, name + ".weight'");
+    std::vector<ir::TensorId> after{updated};
+    g.replace_carried(layer.parameter, updated);
+    if (layer.momentum != ir::kNone) {
+      const ir::TensorId moved = g.add_successor(layer.momentum, name + ".momentum'");
+      before.push_back(layer.momentum);
+      after.push_back(moved);
+      g.replace_carried(layer.momentum, moved);
+    }
+    add_op(ir::OpKind::sgd_update, ir::Phase::update, name + ".update", before, after);
+  };
+  std::vector<std::pair<int, ir::TensorId>> on_their_way;  // by layer
   ir::TensorId dy = g.add_tensor("dlogits", ir::DType::f32, shape(), ir::Role::gradient);
   add_op(ir::OpKind::cross_entropy_backward, ir::Phase::backward, "loss.backward", {probabilities, g.labels},
          {dy});
@@ -153,26 +177,32 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
                                            ir::Role::gradient);
       add_op(ir::OpKind::conv_backward_weights, ir::Phase::backward, name + ".backward_weights", inputs,
              {dw});
+      ir::TensorId gradient = dw;
+      if (options.exchanges) {
+        gradient = g.add_successor(dw, name + ".bucket");
+        g.tensor(gradient).pinned = true;
+        exchange(ir::OpKind::reduce_start, name + ".start", dw, gradient);
+      }
       inputs = {dy, layer.parameter};
       const ir::TensorId dx = g.add_tensor(name + ".dx", ir::DType::f32, shape(), ir::Role::gradient);
       add_op(ir::OpKind::conv_backward_data, ir::Phase::backward, name + ".backward_data", inputs, {dx});
       dy = dx;
-      std::vector<ir::TensorId> before{layer.parameter, dw};
-      const ir::TensorId updated = g.add_successor(layer.parameter, name + ".weight'");
-      std::vector<ir::TensorId> after{updated};
-      g.replace_carried(layer.parameter, updated);
-      if (layer.momentum != ir::kNone) {
-        const ir::TensorId moved = g.add_successor(layer.momentum, name + ".momentum'");
-        before.push_back(layer.momentum);
-        after.push_back(moved);
-        g.replace_carried(layer.momentum, moved);
+      if (options.exchanges) {
+        on_their_way.emplace_back(l, gradient);
+      } else {
+        update(l, gradient);
       }
-      add_op(ir::OpKind::sgd_update, ir::Phase::update, name + ".update", before, after);
     } else {
       const ir::TensorId dx = g.add_tensor(name + ".dx", ir::DType::f32, shape(), ir::Role::gradient);
       add_op(ir::OpKind::max_pool_backward, ir::Phase::backward, name + ".backward", inputs, {dx});
       dy = dx;
     }
+  }
+  for (const auto& [l, bucket] : on_their_way) {
+    const std::string name = "layer" + std::to_string(l);
+    const ir::TensorId mean = g.add_successor(bucket, name + ".mean");
+    exchange(ir::OpKind::reduce_wait, name + ".wait", bucket, mean);
+    update(l, mean);
   }
   return step;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,8 +12,10 @@
 namespace penstock::plan {
 
 /// Runs plans on symbols in place of tensors, at the mercy of an adversary: memory that was just acquired
-/// holds garbage, and so does everything that a transfer under way may have reached or not. A value is a hash
-/// of the op that made it and of what it read. Shares nothing with the checker.
+/// holds garbage, and so does everything that a transfer under way may have reached or not, and what an op
+/// reads where it writes though its kernel cannot. A value is a hash of the op that made it, of its kernel
+/// and of what it read; exchanges with other ranks also have in them how many came before. Shares nothing
+/// with the checker.
 class SymbolicRun {
  public:
   using Value = std::uint64_t;
@@ -20,6 +23,13 @@ class SymbolicRun {
   /// All must outlive it.
   SymbolicRun(const Problem& problem, const Plan& plan)
       : problem_(problem), plan_(plan), cells_(problem.storages.size()) {
+    // Which kernel an op has is for the plan to say, but then it is the same each time.
+    variants_.resize(problem.graph->ops.size(), -1);
+    for (const Instruction& in : plan.instructions) {
+      if (in.action != Action::run) continue;
+      std::int32_t& variant = variants_[static_cast<std::size_t>(in.id)];
+      if (variant < 0) variant = in.variant;
+    }
     for (const Standing& standing : plan.boundary) {
       Cell& cell = at(standing.storage);
       const Value value = first_value(standing.storage);
@@ -38,7 +48,7 @@ class SymbolicRun {
     std::vector<Value> state(problem_.storages.size());
     for (const ir::StorageId s : problem_.state()) state[static_cast<std::size_t>(s)] = first_value(s);
     for (int step = 0; step < steps && wrong_.empty(); ++step) {
-      batches_ = 0;
+      batches_ = exchanges_ = 0;
       step_ = step;
       for (const Instruction& in : plan_.instructions) obey(in);
       const Value loss = expect(state);
@@ -77,13 +87,20 @@ class SymbolicRun {
   Value garbage() { return mix(0xBAD, ++garbage_); }
   static Value first_value(ir::StorageId s) { return mix(0x57A7E, static_cast<Value>(s)); }
 
-  /// What the op makes of its inputs' values; `batch`: how many batches were taken in this step before.
-  Value made(ir::OpId op, std::size_t output, const std::vector<Value>& inputs, int batch) const {
-    Value value = mix(static_cast<Value>(op), output + 1);
+  static bool is_exchange(ir::OpKind kind) {
+    return kind == ir::OpKind::reduce_start || kind == ir::OpKind::reduce_wait ||
+           kind == ir::OpKind::gather_start || kind == ir::OpKind::gather_wait;
+  }
+
+  /// What the op makes of its inputs' values; `before`: how many batches were taken (by data) or exchanges
+  /// made (by those) in this step before.
+  Value made(ir::OpId op, std::int32_t variant, std::size_t output, const std::vector<Value>& inputs,
+             int before) const {
+    Value value = mix(mix(static_cast<Value>(op), static_cast<Value>(variant)), output + 1);
     for (const Value input : inputs) value = mix(value, input);
-    if (problem_.graph->op(op).kind == ir::OpKind::data) {
-      value = mix(value, static_cast<Value>(1000 * step_ + batch));
-    }
+    const ir::OpKind kind = problem_.graph->op(op).kind;
+    if (kind == ir::OpKind::data) value = mix(value, static_cast<Value>(1000 * step_ + before));
+    if (is_exchange(kind)) value = mix(value, static_cast<Value>(before));
     return value;
   }
 
@@ -95,12 +112,14 @@ class SymbolicRun {
       const ir::TensorId begin = problem_.storage(s).begin;
       if (begin >= 0) values[static_cast<std::size_t>(begin)] = state[static_cast<std::size_t>(s)];
     }
+    int exchanges = 0;
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
       std::vector<Value> inputs;
       for (const ir::TensorId t : graph.ops[i].inputs) inputs.push_back(values[static_cast<std::size_t>(t)]);
+      const int before = is_exchange(graph.ops[i].kind) ? exchanges++ : 0;
       for (std::size_t o = 0; o < graph.ops[i].outputs.size(); ++o) {
         values[static_cast<std::size_t>(graph.ops[i].outputs[o])] =
-            made(static_cast<ir::OpId>(i), o, inputs, 0);
+            made(static_cast<ir::OpId>(i), variants_[i], o, inputs, before);
       }
     }
     for (const ir::StorageId s : problem_.state()) {
@@ -180,10 +199,11 @@ class SymbolicRun {
     for (const ir::TensorId t : op.inputs) {
       const ir::StorageId s = graph.tensor(t).storage;
       const auto adopted = adopted_.find(s);
-      const Cell& cell = at(adopted == adopted_.end() ? s : adopted->second);
-      if (!cell.mapped) wrong_ = "an input has no memory";
-      inputs.push_back(cell.memory);
+      const ir::StorageId found = adopted == adopted_.end() ? s : adopted->second;
+      if (!at(found).mapped) wrong_ = "an input has no memory";
+      inputs.push_back(found == s || can_overwrite(in.id, {s, found}) ? at(found).memory : garbage());
     }
+    const int before = op.kind == ir::OpKind::data ? batches_++ : is_exchange(op.kind) ? exchanges_++ : 0;
     const std::int64_t scratch = problem_.op(in.id).scratch_bytes[static_cast<std::size_t>(in.variant)];
     take(scratch);
     take(-scratch);
@@ -191,11 +211,20 @@ class SymbolicRun {
       Cell& cell = at(graph.tensor(op.outputs[o]).storage);
       if (!cell.mapped) wrong_ = "an output has no memory";
       if (cell.pending != Transfer::none) cell.torn = true;
-      cell.memory = made(in.id, o, inputs, batches_);
+      cell.memory = made(in.id, in.variant, o, inputs, before);
       if (op.outputs[o] == graph.loss) loss_ = cell.memory;
     }
-    if (op.kind == ir::OpKind::data) ++batches_;
     adopted_.clear();
+  }
+
+  /// Whether the op gets what it reads in `pair.from` if that lies where it finds `pair.to`: either its
+  /// kernel can write over it, or it does not write there.
+  bool can_overwrite(ir::OpId op, const Overwrite& pair) const {
+    const std::vector<Overwrite>& allowed = problem_.op(op).overwrites;
+    if (std::find(allowed.begin(), allowed.end(), pair) != allowed.end()) return true;
+    const auto& outputs = problem_.graph->op(op).outputs;
+    return std::none_of(outputs.begin(), outputs.end(),
+                        [&](ir::TensorId t) { return problem_.graph->tensor(t).storage == pair.to; });
   }
 
   const Problem& problem_;
@@ -204,7 +233,8 @@ class SymbolicRun {
   std::map<ir::StorageId, ir::StorageId> adopted_;  ///< until the next op has run: whose value is where
   std::int64_t used_bytes_ = 0;
   std::uint64_t garbage_ = 0;
-  int batches_ = 0, step_ = 0;
+  std::vector<std::int32_t> variants_;  ///< by op
+  int batches_ = 0, exchanges_ = 0, step_ = 0;
   Value loss_ = 0;
   std::string wrong_;
 };

@@ -1,40 +1,76 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
+#include "memory/pack.h"
+#include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 #include "plan/checker.h"
+#include "plan/damage.h"
 #include "plan/make_plan.h"
+#include "plan/random_profile.h"
 #include "run/executor.h"
+#include "run/packed_layout.h"
 #include "run/pool_rule.h"
 #include "run/toy.h"
 
 namespace penstock::run {
 namespace {
 
+constexpr std::int64_t kPlenty = std::int64_t{1} << 24;
+
+plan::PoolRule packed_rule(std::int64_t budget_bytes) {
+  plan::PoolRule rule = plan::grain_rule(budget_bytes, 64);
+  rule.footprint_bytes = packed_bytes;
+  rule.remaps = false;
+  return rule;
+}
+
 /// Damages plans on purpose: what the checker lets through must still give the same bits, on a tier that
 /// punishes every use of a buffer that is being moved.
 class Mutations : public testing::Test {
  protected:
-  void prepare(std::uint64_t seed) {
-    step_ = toy_executable(plan::random_step(seed, {4, 4096, true}));
+  void prepare(const lower::Executable& step, const plan::PlanOptions& options = {}, bool packed = false) {
+    step_ = step;
+    packed_ = packed;
     const lower::Executable* const all[] = {&step_};
     map_ = map_slots(all);
-    const plan::Problem roomy = make_problem(step_, map_, std::int64_t{1} << 24);
-    const std::int64_t budget = (3 * plan::smallest_bytes(roomy) + plan::keep_bytes(roomy)) / 4;
-    capacity_ = budget + virtual_pool_rule(map_, budget).fixed_bytes;
-    problem_ = make_problem(step_, map_, capacity_);
-    plan_ = plan::make_plan(problem_, {});
-    map_.extent.assign(map_.extent.size(), -1);
-    map_.extent_bytes.clear();
-    const plan::Plan* const plans[] = {&plan_};
-    map_extents(map_, plans);
-    expected_ = run(plan_);
+    const plan::Problem roomy = problem_of(kPlenty);
+    std::int64_t budget = (3 * plan::smallest_bytes(roomy) + plan::keep_bytes(roomy)) / 4;
+    if (options.policy != plan::PolicyKind::automatic)
+      budget = std::max(budget, plan::smallest_budget(roomy, options));
+    capacity_ = packed ? budget : budget + virtual_pool_rule(map_, budget).fixed_bytes;
+    problem_ = problem_of(capacity_);
+    plan_ = plan::make_plan(problem_, options);
+    expected_.clear();
+    ASSERT_EQ(run(plan_), expected(plan_)) << plan_.policy;
   }
 
-  std::uint64_t run(const plan::Plan& plan) const {
-    VirtualPool pool(map_.slot_bytes, capacity_, true);
+  plan::Problem problem_of(std::int64_t capacity_bytes) const {
+    if (packed_) return make_problem(step_, map_, packed_rule(capacity_bytes), std::nullopt);
+    return make_problem(step_, map_, capacity_bytes);
+  }
+
+  std::uint64_t run(const plan::Plan& given) {
+    plan::Plan plan = given;
+    map_.extent.assign(map_.extent.size(), -1);
+    map_.extent_bytes.clear();
+    const plan::Plan* const plans[] = {&plan};
+    map_extents(map_, plans);
+    if (!packed_) {
+      VirtualPool pool(map_.slot_bytes, capacity_, true);
+      return run_in(pool, plan);
+    }
+    const PlannedStep steps[] = {{&step_, &plan}};
+    PackedLayout layout = pack_plans(map_, steps);
+    plan.offsets = layout.offsets.front();
+    PackedPool pool(map_.slot_bytes, layout.homes, layout.arena_bytes, layout.arena_bytes, true);
+    return run_in(pool, plan);
+  }
+
+  std::uint64_t run_in(Pool& pool, const plan::Plan& plan) const {
     LazyTier tier(map_.extent_bytes);
     Executor executor(pool, map_, &tier);
     fill_state(executor, step_);
@@ -48,27 +84,123 @@ class Mutations : public testing::Test {
     return mix(digest, state_digest(executor, step_));
   }
 
+  /// What the plan's kernels give in plenty of memory, all ops once and in order.
+  std::uint64_t expected(const plan::Plan& plan) {
+    std::vector<std::int32_t> variants(step_.graph.ops.size(), -1);
+    for (const plan::Instruction& in : plan.instructions) {
+      if (in.action != plan::Action::run) continue;
+      std::int32_t& variant = variants[static_cast<std::size_t>(in.id)];
+      if (variant < 0) variant = in.variant;
+    }
+    const auto [found, is_new] = expected_.try_emplace(variants, 0);
+    if (!is_new) return found->second;
+    plan::Plan keep = plan::plan_keep(make_problem(step_, map_, kPlenty));
+    for (plan::Instruction& in : keep.instructions) {
+      if (in.action == plan::Action::run) in.variant = variants[static_cast<std::size_t>(in.id)];
+    }
+    VirtualPool pool(map_.slot_bytes, kPlenty, true);
+    return found->second = run_in(pool, keep);
+  }
+
   void judge(const plan::Plan& mutant, const std::string& what) {
     if (!plan::check(problem_, mutant).ok) {
       ++rejected_;
       return;
     }
     ++accepted_;
-    EXPECT_EQ(run(mutant), expected_) << what;
+    EXPECT_EQ(run(mutant), expected(mutant)) << what;
   }
 
   lower::Executable step_;
   StorageMap map_;
+  bool packed_ = false;
   std::int64_t capacity_ = 0;
   plan::Problem problem_;
   plan::Plan plan_;
-  std::uint64_t expected_ = 0;
+  std::map<std::vector<std::int32_t>, std::uint64_t> expected_;  ///< by the ops' variants
   int rejected_ = 0, accepted_ = 0;
 };
 
+lower::Executable small_step(std::uint64_t seed) {
+  return toy_executable(plan::random_step(seed, {4, 4096, true}));
+}
+
+/// Of all policies, in both pools, with several kernels an op, exchanges with other ranks, and kernels that
+/// can and cannot write over what they read.
+TEST_F(Mutations, PlansOfAllPoliciesInBothPools) {
+  int plans = 0;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    ToyOptions toy;
+    toy.variants = seed % 2 == 0;
+    toy.overwrite_each = 1 + static_cast<int>(seed % 3);
+    const lower::Executable step =
+        toy_executable(plan::random_step(seed, {4, 4096, true, seed % 2 == 0, seed % 4 == 1}), toy);
+    const lower::Executable* const all[] = {&step};
+    const plan::Profile profile =
+        plan::random_profile(make_problem(step, map_slots(all), kPlenty), seed, 2e7);
+    for (const plan::PolicyKind policy : plan::all_policies()) {
+      for (const bool packed : {false, true}) {
+        plan::PlanOptions options;
+        options.policy = policy;
+        options.profile = &profile;
+        prepare(step, options, packed);
+        ++plans;
+        plan::Dice dice(seed);
+        for (int round = 0; round < 40; ++round) {
+          plan::Plan mutant = plan_;
+          const std::string what = plan::Damage(problem_, mutant, dice).any();
+          judge(mutant, plan_.policy + (packed ? " packed" : " virtual") + " seed " + std::to_string(seed) +
+                            " round " + std::to_string(round) + ": " + what);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(plans, 72);
+  EXPECT_GT(rejected_, 1000);
+  EXPECT_GT(accepted_, 100);
+}
+
+/// What those look for does show: adopted inputs that come back, other kernels and exchanges give other bits.
+TEST_F(Mutations, ShowInBits) {
+  using Kind = std::string (plan::Damage::*)();
+  const std::pair<Kind, const char*> kinds[] = {{&plan::Damage::brought_back, "an input"},
+                                                {&plan::Damage::brought_back_elsewhere, "an input"},
+                                                {&plan::Damage::other_variant, "another kernel"},
+                                                {&plan::Damage::other_exchange, "an exchange"}};
+  std::vector<int> seen(std::size(kinds), 0);
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    ToyOptions toy;
+    toy.variants = true;
+    toy.overwrite_each = 3;
+    const lower::Executable step =
+        toy_executable(plan::random_step(seed, {4, 4096, true, seed % 2 == 0, true}), toy);
+    const lower::Executable* const all[] = {&step};
+    const plan::Profile profile =
+        plan::random_profile(make_problem(step, map_slots(all), kPlenty), seed, 1e6);
+    plan::PlanOptions options;
+    options.policy = plan::PolicyKind::automatic;
+    options.profile = &profile;
+    prepare(step, options);
+    for (std::size_t k = 0; k < std::size(kinds); ++k) {
+      plan::Dice dice(seed);
+      for (int round = 0; round < 10; ++round) {
+        plan::Plan mutant = plan_;
+        const std::string what = (plan::Damage(problem_, mutant, dice).*kinds[k].first)();
+        if (!what.starts_with(kinds[k].second)) continue;
+        try {
+          seen[k] += run(mutant) != expected(mutant) ? 1 : 0;
+        } catch (const std::exception&) {
+          // The executor refuses some by itself.
+        }
+      }
+    }
+  }
+  for (std::size_t k = 0; k < std::size(kinds); ++k) EXPECT_GT(seen[k], 0) << k;
+}
+
 TEST_F(Mutations, EveryDroppedInstructionIsMissed) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    prepare(seed);
+    prepare(small_step(seed));
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) {
       plan::Plan mutant = plan_;
       mutant.instructions.erase(mutant.instructions.begin() + static_cast<std::ptrdiff_t>(i));
@@ -81,7 +213,7 @@ TEST_F(Mutations, EveryDroppedInstructionIsMissed) {
 
 TEST_F(Mutations, SwappedNeighboursAreRejectedOrHarmless) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    prepare(seed);
+    prepare(small_step(seed));
     for (std::size_t i = 0; i + 1 < plan_.instructions.size(); ++i) {
       plan::Plan mutant = plan_;
       std::swap(mutant.instructions[i], mutant.instructions[i + 1]);
@@ -95,7 +227,7 @@ TEST_F(Mutations, SwappedNeighboursAreRejectedOrHarmless) {
 TEST_F(Mutations, MovedAndChangedInstructionsAreRejectedOrHarmless) {
   plan::Dice dice(99);
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    prepare(seed);
+    prepare(small_step(seed));
     const auto count = static_cast<std::int64_t>(plan_.instructions.size());
     for (int round = 0; round < 300; ++round) {
       plan::Plan mutant = plan_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -21,27 +22,46 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return a ^ (a >> 29);
 }
 
+/// How a toy kernel behaves.
+struct ToyTraits {
+  std::int64_t scratch_bytes = 0;
+  std::uint64_t variant = 0;   ///< other numbers than 0 make other bits
+  bool can_overwrite = true;   ///< otherwise it writes to its outputs before it reads
+  std::vector<bool> in_place;  ///< by output: an input of the graph has the same storage
+  bool is_exchange = false;    ///< what it makes depends on how many of them ran before in this step
+  std::shared_ptr<std::uint64_t> exchanges;
+};
+
 /// Every word of every output depends on every word of every input, on the op and on the step, so that one
 /// wrong bit anywhere changes all that follows. Uses all of its scratch.
 class ToyKernel final : public kernels::Kernel {
  public:
   ToyKernel(ir::OpId op, std::vector<std::int64_t> inputs, std::vector<std::int64_t> outputs,
-            std::int64_t scratch)
+            ToyTraits traits)
       : op_(op),
         input_bytes_(std::move(inputs)),
         output_bytes_(std::move(outputs)),
-        scratch_bytes_(scratch) {}
+        traits_(std::move(traits)) {}
 
   void run(const kernels::KernelArgs& args) const override {
-    std::uint64_t digest = mix(static_cast<std::uint64_t>(op_), args.step->seed);
+    std::uint64_t digest = mix(static_cast<std::uint64_t>(op_), args.step->seed + traits_.variant);
     // Only the op without inputs sees the step, as a real data op sees another batch each time.
-    if (input_bytes_.empty()) digest = mix(digest, args.step->step);
+    if (input_bytes_.empty()) {
+      digest = mix(digest, args.step->step);
+      *traits_.exchanges = 0;
+    }
+    if (traits_.is_exchange) digest = mix(digest, ++*traits_.exchanges);
+    for (std::size_t o = 0; o < output_bytes_.size(); ++o) {
+      if (traits_.can_overwrite || traits_.in_place[o]) continue;
+      std::memset(args.outputs[o], 0x5A, static_cast<std::size_t>(output_bytes_[o]));
+    }
     for (std::size_t i = 0; i < input_bytes_.size(); ++i) {
       const auto* words = static_cast<const std::uint32_t*>(args.inputs[i]);
       for (std::int64_t w = 0; w < input_bytes_[i] / 4; ++w) digest = mix(digest, words[w]);
     }
-    if (scratch_bytes_ > 0)
-      std::memset(args.scratch, static_cast<int>(digest & 0xFF), static_cast<std::size_t>(scratch_bytes_));
+    if (traits_.scratch_bytes > 0)
+      std::memset(args.scratch, static_cast<int>(digest & 0xFF),
+                  static_cast<std::size_t>(traits_.scratch_bytes));
     for (std::size_t o = 0; o < output_bytes_.size(); ++o) {
       auto* words = static_cast<std::uint32_t*>(args.outputs[o]);
       for (std::int64_t w = 0; w < output_bytes_[o] / 4; ++w) {
@@ -49,28 +69,52 @@ class ToyKernel final : public kernels::Kernel {
       }
     }
   }
-  std::int64_t scratch_bytes() const override { return scratch_bytes_; }
+  std::int64_t scratch_bytes() const override { return traits_.scratch_bytes; }
   std::string implementation() const override { return "toy"; }
-  /// It reads all before it writes.
-  bool can_overwrite(std::size_t, std::size_t) const override { return true; }
+  bool can_overwrite(std::size_t, std::size_t) const override { return traits_.can_overwrite; }
 
  private:
   ir::OpId op_;
   std::vector<std::int64_t> input_bytes_, output_bytes_;
-  std::int64_t scratch_bytes_;
+  ToyTraits traits_;
 };
 
-inline lower::Executable toy_executable(const plan::RandomStep& step) {
+struct ToyOptions {
+  bool variants = false;   ///< each op has two kernels
+  int overwrite_each = 1;  ///< each so many-th op's kernel may write over its inputs
+};
+
+inline lower::Executable toy_executable(const plan::RandomStep& step, const ToyOptions& options = {}) {
   lower::Executable executable;
   executable.graph = step.graph;
   executable.scratch_bytes = step.scratch_bytes;
-  for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
+  const ir::Graph& graph = step.graph;
+  const auto exchanges = std::make_shared<std::uint64_t>(0);
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
     std::vector<std::int64_t> inputs, outputs;
-    for (const ir::TensorId t : step.graph.ops[i].inputs) inputs.push_back(step.graph.tensor(t).size_bytes());
-    for (const ir::TensorId t : step.graph.ops[i].outputs)
-      outputs.push_back(step.graph.tensor(t).size_bytes());
+    for (const ir::TensorId t : op.inputs) inputs.push_back(graph.tensor(t).size_bytes());
+    for (const ir::TensorId t : op.outputs) outputs.push_back(graph.tensor(t).size_bytes());
+    ToyTraits traits;
+    traits.scratch_bytes = step.scratch_bytes[i];
+    traits.can_overwrite = i % static_cast<std::size_t>(options.overwrite_each) == 0;
+    traits.is_exchange = ir::has_side_effects(op.kind) && op.kind != ir::OpKind::data;
+    traits.exchanges = exchanges;
+    for (const ir::TensorId out : op.outputs) {
+      traits.in_place.push_back(std::any_of(op.inputs.begin(), op.inputs.end(), [&](ir::TensorId in) {
+        return graph.tensor(in).storage == graph.tensor(out).storage;
+      }));
+    }
     executable.kernels.push_back(
-        std::make_shared<ToyKernel>(static_cast<ir::OpId>(i), inputs, outputs, step.scratch_bytes[i]));
+        std::make_shared<ToyKernel>(static_cast<ir::OpId>(i), inputs, outputs, traits));
+    if (!options.variants) continue;
+    ToyTraits other = traits;
+    other.variant = 1;
+    other.scratch_bytes = step.scratch_bytes[i] / 8 * 4;
+    executable.variants.push_back(
+        {executable.kernels.back(),
+         std::make_shared<ToyKernel>(static_cast<ir::OpId>(i), inputs, outputs, other)});
+    executable.variant_scratch_bytes.push_back({traits.scratch_bytes, other.scratch_bytes});
   }
   return executable;
 }
