@@ -60,13 +60,19 @@ class BackwardBuilder : public RuleContext {
     return producer != kNone && graph_.op(producer).kind == kind;
   }
 
-  void emit(ir::OpKind kind, const std::string& suffix, std::vector<TensorId> inputs, ir::Attrs attrs,
-            const std::vector<std::size_t>& of_inputs) override {
+  std::vector<TensorId> emit(ir::OpKind kind, const std::string& suffix, std::vector<TensorId> inputs,
+                             ir::Attrs attrs, const std::vector<std::size_t>& of_inputs) override {
     std::vector<TensorId> outputs;
     outputs.reserve(of_inputs.size());
     for (const std::size_t input : of_inputs) outputs.push_back(make_gradient(op_.inputs[input]));
     append(kind, op_.name + "." + suffix, std::move(inputs), outputs, std::move(attrs));
     for (std::size_t i = 0; i < outputs.size(); ++i) pass(of_inputs[i], outputs[i]);
+    return outputs;
+  }
+
+  TensorId gradient_so_far(std::size_t input) const override { return gradients_[at(op_.inputs[input])]; }
+  void replace(std::size_t input, TensorId gradient) override {
+    gradients_[at(op_.inputs[input])] = gradient;
   }
 
   TensorId emit_intermediate(ir::OpKind kind, const std::string& suffix, std::vector<TensorId> inputs,
@@ -174,7 +180,8 @@ class BackwardBuilder : public RuleContext {
 
 void append_backward(ir::Graph& graph, ir::TensorId loss, const OnGradient& on_gradient) {
   const OpId producer = graph.tensor(loss).producer;
-  require(producer != kNone && graph.op(producer).kind == ir::OpKind::cross_entropy,
+  require(producer != kNone && (graph.op(producer).kind == ir::OpKind::cross_entropy ||
+                                graph.op(producer).kind == ir::OpKind::linear_cross_entropy),
           "append_backward: the loss is not made by a cross-entropy");
   BackwardBuilder builder(graph, on_gradient);
   builder.seed(loss, kNone);

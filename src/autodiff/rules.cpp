@@ -20,6 +20,16 @@ Rule rule_of(OpKind kind) {
       return batch_norm_rule;
     case OpKind::layer_norm:
       return layer_norm_rule;
+    case OpKind::attention:
+      return attention_rule;
+    case OpKind::embedding:
+      return embedding_rule;
+    case OpKind::rotary:
+      return rotary_rule;
+    case OpKind::gate:
+      return gate_rule;
+    case OpKind::linear_cross_entropy:
+      return linear_cross_entropy_rule;
     case OpKind::lrn:
       return lrn_rule;
     case OpKind::activation:
@@ -64,6 +74,9 @@ bool is_differentiable(OpKind kind, std::size_t input) {
   // batch_norm_backward differentiates through the statistics by itself.
   if (kind == OpKind::batch_norm) return input != 3 && input != 4;
   if (kind == OpKind::cross_entropy) return input == 0;
+  if (kind == OpKind::attention) return input < 3;  // a mask is no function of parameters
+  if (kind == OpKind::embedding) return input > 0;
+  if (kind == OpKind::linear_cross_entropy) return input < 2;
   return true;
 }
 

@@ -24,15 +24,20 @@ class RuleContext {
   virtual bool is_made_by(std::size_t input, ir::OpKind kind) const = 0;
 
   /// Appends a backward op named after the forward op, whose outputs are the gradients of the forward op's
-  /// inputs `of_inputs`, and hands them over where they are wanted.
-  virtual void emit(ir::OpKind kind, const std::string& suffix, std::vector<ir::TensorId> inputs,
-                    ir::Attrs attrs, const std::vector<std::size_t>& of_inputs) = 0;
+  /// inputs `of_inputs`, hands them over where they are wanted, and returns them.
+  virtual std::vector<ir::TensorId> emit(ir::OpKind kind, const std::string& suffix,
+                                         std::vector<ir::TensorId> inputs, ir::Attrs attrs,
+                                         const std::vector<std::size_t>& of_inputs) = 0;
   /// Appends a backward op with one output that is an intermediate gradient, shaped like `like`.
   virtual ir::TensorId emit_intermediate(ir::OpKind kind, const std::string& suffix,
                                          std::vector<ir::TensorId> inputs, ir::Attrs attrs,
                                          ir::TensorId like) = 0;
   /// Hands an existing tensor over as (a part of) the gradient of input `input`, if that is wanted.
   virtual void pass(std::size_t input, ir::TensorId gradient) = 0;
+  /// What ops behind this one have given to the gradient of input `input`; kNone: nothing.
+  virtual ir::TensorId gradient_so_far(std::size_t input) const = 0;
+  /// Hands over a tensor that holds gradient_so_far(input) and this op's part.
+  virtual void replace(std::size_t input, ir::TensorId gradient) = 0;
 
   ir::TensorId in(std::size_t index) const { return op().inputs[index]; }
   ir::TensorId out(std::size_t index) const { return op().outputs[index]; }
@@ -56,7 +61,6 @@ void matmul_rule(RuleContext& context);
 void bias_rule(RuleContext& context);
 // rules_norm.cpp
 void batch_norm_rule(RuleContext& context);
-void layer_norm_rule(RuleContext& context);
 void lrn_rule(RuleContext& context);
 // rules_pointwise.cpp
 void activation_rule(RuleContext& context);
@@ -65,6 +69,13 @@ void add_rule(RuleContext& context);
 void multiply_rule(RuleContext& context);
 void softmax_rule(RuleContext& context);
 void cross_entropy_rule(RuleContext& context);
+// rules_text.cpp
+void attention_rule(RuleContext& context);
+void layer_norm_rule(RuleContext& context);
+void embedding_rule(RuleContext& context);
+void rotary_rule(RuleContext& context);
+void gate_rule(RuleContext& context);
+void linear_cross_entropy_rule(RuleContext& context);
 // rules_pool.cpp
 void max_pool_rule(RuleContext& context);
 void avg_pool_rule(RuleContext& context);

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "autodiff/rules.h"
 
 namespace penstock::autodiff {
@@ -47,8 +49,9 @@ void conv_transpose_rule(RuleContext& context) {
 }
 
 void linear_rule(RuleContext& context) {
-  weighted_rule(context, OpKind::linear_backward_data, OpKind::linear_backward_weights, ir::LinearAttrs{},
-                context.op().attrs_as<ir::LinearAttrs>().relu);
+  auto attrs = context.op().attrs_as<ir::LinearAttrs>();
+  const bool relu = std::exchange(attrs.relu, false);
+  weighted_rule(context, OpKind::linear_backward_data, OpKind::linear_backward_weights, attrs, relu);
 }
 
 void matmul_rule(RuleContext& context) {

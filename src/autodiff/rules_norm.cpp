@@ -31,14 +31,6 @@ void batch_norm_rule(RuleContext& context) {
   context.emit(OpKind::batch_norm_backward, "backward", inputs, backward, of_inputs);
 }
 
-void layer_norm_rule(RuleContext& context) {
-  require(context.gradient(1) == ir::kNone && context.gradient(2) == ir::kNone,
-          "layer norm's statistics have no gradient rule");
-  context.emit(OpKind::layer_norm_backward, "backward",
-               {context.in(0), context.dy(), context.in(1), context.out(1), context.out(2)},
-               context.op().attrs, {0, 1, 2});
-}
-
 void lrn_rule(RuleContext& context) {
   context.emit(OpKind::lrn_backward, "backward", {context.in(0), context.dy()}, context.op().attrs, {0});
 }

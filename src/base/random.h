@@ -42,6 +42,9 @@ class CounterRandom {
     return counter;
   }
 
+  /// The key's two words, step and op as they enter a block, for loops that draw blocks themselves.
+  std::array<std::uint32_t, 4> key() const { return {key_[0], key_[1], step_, op_}; }
+
   std::uint32_t bits(std::uint64_t element) const { return block(element / 4)[element % 4]; }
 
   /// Uniform in [0, 1), 24 bits.

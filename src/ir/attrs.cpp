@@ -49,6 +49,13 @@ template Attrs::Attrs(SgdAttrs);
 template Attrs::Attrs(AdamAttrs);
 template Attrs::Attrs(ExchangeAttrs);
 template Attrs::Attrs(SliceAttrs);
+template Attrs::Attrs(AttentionAttrs);
+template Attrs::Attrs(LayerNormAttrs);
+template Attrs::Attrs(EmbeddingAttrs);
+template Attrs::Attrs(RotaryAttrs);
+template Attrs::Attrs(GateAttrs);
+template Attrs::Attrs(OutputLossAttrs);
+template Attrs::Attrs(ClipAttrs);
 
 const Attrs::Holder& Attrs::held() const {
   static const Held<NoAttrs> none{NoAttrs{}};

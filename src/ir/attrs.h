@@ -7,6 +7,8 @@
 #include <typeinfo>
 #include <vector>
 
+#include "ir/text_attrs.h"
+
 namespace penstock::ir {
 
 struct NoAttrs {
@@ -22,7 +24,9 @@ struct ConvAttrs {
   bool operator==(const ConvAttrs&) const = default;
 };
 struct LinearAttrs {
-  bool relu = false;  ///< as ConvAttrs::relu
+  bool relu = false;       ///< as ConvAttrs::relu
+  bool turned = false;     ///< weights [K, M]
+  std::int64_t begin = 0;  ///< of linear_backward_weights: first row of dw; how many is dw's shape
   bool operator==(const LinearAttrs&) const = default;
 };
 struct MatmulAttrs {

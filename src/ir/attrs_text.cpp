@@ -33,6 +33,8 @@ void write_attrs(AttrsWriter& w, const ConvAttrs& a) {
 
 void write_attrs(AttrsWriter& w, const LinearAttrs& a) {
   w.flag("relu", a.relu);
+  w.flag("turned", a.turned);
+  w.value<std::int64_t>("begin", a.begin, 0);
 }
 
 void write_attrs(AttrsWriter& w, const MatmulAttrs& a) {

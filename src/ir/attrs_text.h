@@ -50,5 +50,12 @@ void write_attrs(AttrsWriter& w, const SgdAttrs& attrs);
 void write_attrs(AttrsWriter& w, const AdamAttrs& attrs);
 void write_attrs(AttrsWriter& w, const ExchangeAttrs& attrs);
 void write_attrs(AttrsWriter& w, const SliceAttrs& attrs);
+void write_attrs(AttrsWriter& w, const AttentionAttrs& attrs);
+void write_attrs(AttrsWriter& w, const LayerNormAttrs& attrs);
+void write_attrs(AttrsWriter& w, const EmbeddingAttrs& attrs);
+void write_attrs(AttrsWriter& w, const RotaryAttrs& attrs);
+void write_attrs(AttrsWriter& w, const GateAttrs& attrs);
+void write_attrs(AttrsWriter& w, const OutputLossAttrs& attrs);
+void write_attrs(AttrsWriter& w, const ClipAttrs& attrs);
 
 }  // namespace penstock::ir

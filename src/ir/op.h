@@ -33,8 +33,6 @@ enum class OpKind : std::uint8_t {
                           ///< z if attrs.add: y = norm(x) + z; mask if attrs.relu and attrs.mask: which y > 0
   batch_norm_backward,    ///< x, dy, gamma, mean, variance, (mask) -> dx, dgamma, dbeta, (dz)  NormAttrs
   statistics_update,      ///< running_mean, running_var, mean, variance -> running_mean', running_var'  StatisticsAttrs
-  layer_norm,             ///< x[...,D], gamma[D], beta[D] -> y, mean[rows], variance[rows] NormAttrs
-  layer_norm_backward,    ///< x, dy, gamma, mean, variance -> dx, dgamma, dbeta            NormAttrs
 
   activation,           ///< x -> y                                                         ActivationAttrs
   activation_backward,  ///< saved, dy -> dx; saved is x for gelu and y for the others      ActivationAttrs
@@ -66,6 +64,23 @@ enum class OpKind : std::uint8_t {
                            ///< a place with a negative label adds nothing
   cross_entropy_backward,  ///< probabilities, labels -> dlogits (of the mean)              NoAttrs
   count_correct,           ///< logits[N,K,...], labels(s32) -> count(s32)[1]               NoAttrs
+
+  // Transformers; D a row's width, see ir/text_attrs.h for layouts.
+  attention,           ///< (qkv) or (q, k, v), (mask: f32 added to the scores, or u8: 0 hides) -> y, log-sums[B,heads,S]  AttentionAttrs
+  attention_backward,  ///< (qkv) or (q, k, v), y, log-sums, dy, (mask) -> (dqkv) or (dq, dk, dv)  AttentionAttrs
+  layer_norm,          ///< x[...,D], gamma[D], (beta[D]), (z) -> y, (mean[rows]), variance[rows], (x + z)  LayerNormAttrs
+                       ///< no beta and mean if attrs.rms; z and x + z if attrs.add
+  layer_norm_backward, ///< x, dy, gamma, (mean), variance, (gradient that is added to dx) -> dx, dgamma, (dbeta)  LayerNormAttrs
+  embedding,           ///< tokens(s32)[...,S], w[V,D], (p[P,D]) -> y[...,S,D]: w's row of each token (of a negative one 0), plus p's row of each position  NoAttrs
+  embedding_backward,  ///< tokens, dy, (dw so far) -> dw                                   EmbeddingAttrs
+  position_backward,   ///< dy -> dp                                                        NoAttrs
+  rotary,              ///< x[...,S,heads D] -> y                                           RotaryAttrs
+  gate,                ///< a, (b) -> y = f(a) (b)                                          GateAttrs
+  gate_backward,       ///< a, (b), dy -> da, (db)                                          GateAttrs
+  linear_cross_entropy,           ///< x[...,D], w[V,D], labels(s32)[...] -> loss[1], log-sums[rows]: mean over labels that are not negative  OutputLossAttrs
+  linear_cross_entropy_backward,  ///< x, w, labels, log-sums, (dx so far) -> dx, dw        OutputLossAttrs
+  sum_squares,         ///< x0, x1, ... -> y[1]                                             NoAttrs
+  clip_scale,          ///< sums of squares s0, s1, ... -> y[1] = min(1, norm / sqrt(s0 + s1 + ...))  ClipAttrs
 
   sgd_update,   ///< p, dp, (m) -> p', (m')                                                 SgdAttrs
   adam_update,  ///< p, dp, m, v -> p', m', v'                                              AdamAttrs

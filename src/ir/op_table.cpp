@@ -13,8 +13,9 @@ using Table = std::array<OpFacts, kOpKinds>;
 Table make_table() {
   Table table;
   std::array<bool, kOpKinds> present{};
-  for (const auto& family : {rules::conv_ops, rules::product_ops, rules::norm_ops, rules::pointwise_ops,
-                             rules::pool_ops, rules::shape_ops, rules::loss_ops, rules::step_ops}) {
+  for (const auto& family :
+       {rules::conv_ops, rules::product_ops, rules::norm_ops, rules::pointwise_ops, rules::pool_ops,
+        rules::shape_ops, rules::loss_ops, rules::text_ops, rules::step_ops}) {
     for (const OpFacts& facts : family()) {
       const auto index = static_cast<std::size_t>(facts.kind);
       require(!present[index], "op_facts: a kind of op has two rows");

@@ -54,9 +54,12 @@ class Fuser {
         replace(relu, before, attrs);
         return true;
       }
-      case OpKind::linear:
-        replace(relu, before, ir::LinearAttrs{true});
+      case OpKind::linear: {
+        auto attrs = op->attrs_as<ir::LinearAttrs>();
+        attrs.relu = true;
+        replace(relu, before, attrs);
         return true;
+      }
       case OpKind::batch_norm:
         if (op->attrs_as<ir::NormAttrs>().relu) return false;
         replace_norm(relu, before);

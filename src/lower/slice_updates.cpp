@@ -20,7 +20,8 @@ constexpr std::int64_t kWholeRows = 16;
 
 /// A large weight's gradient and update, to be done in slices of rows.
 struct Large {
-  OpId gradient = ir::kNone;  ///< the op that makes the whole gradient
+  OpId gradient = ir::kNone;  ///< the op that makes the gradient, or the dense part of it
+  OpId sparse = ir::kNone;    ///< the op that adds to it the rows that occurred; kNone: none
   OpId update = ir::kNone;
 };
 
@@ -31,20 +32,21 @@ class Slicer {
   ir::Graph run() {
     const std::vector<Large> found = find();
     if (found.empty()) return std::move(graph_);
-    std::map<OpId, Large> at_gradient, at_update;
+    std::map<OpId, const Large*> at_gradient, at_sparse, at_update;
     for (const Large& large : found) {
-      at_gradient[large.gradient] = large;
-      at_update[large.update] = large;
+      at_gradient[large.gradient] = &large;
+      if (large.sparse != ir::kNone) at_sparse[large.sparse] = &large;
+      at_update[large.update] = &large;
     }
     old_ = std::move(graph_.ops);
     graph_.ops.clear();
     for (std::size_t i = 0; i < old_.size(); ++i) {
       const auto id = static_cast<OpId>(i);
-      if (at_gradient.contains(id)) {
-        append_bias_gradient(old_[i]);
-      } else if (const auto large = at_update.find(id); large != at_update.end()) {
-        append_slices(old_[static_cast<std::size_t>(large->second.gradient)], old_[i]);
-      } else {
+      if (const auto gradient = at_gradient.find(id); gradient != at_gradient.end()) {
+        begin_gradient(*gradient->second);
+      } else if (const auto update = at_update.find(id); update != at_update.end()) {
+        append_slices(*update->second);
+      } else if (!at_sparse.contains(id)) {
         graph_.add_op(old_[i]);
       }
     }
@@ -53,45 +55,181 @@ class Slicer {
   }
 
  private:
+  const Op& old(OpId id) const { return old_[static_cast<std::size_t>(id)]; }
+
   std::vector<Large> find() const {
     const auto readers = ir::consumers(graph_);
+    const auto sole_maker = [&](TensorId gradient) {
+      return readers[static_cast<std::size_t>(gradient)].size() == 1 ? graph_.tensor(gradient).producer
+                                                                     : ir::kNone;
+    };
     std::vector<Large> found;
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
       const Op& op = graph_.ops[i];
       if (op.kind != OpKind::sgd_update && op.kind != OpKind::adam_update) continue;
       if (graph_.tensor(op.inputs[0]).size_bytes() <= 2 * slice_bytes_) continue;
-      const TensorId gradient = op.inputs[1];
-      const OpId maker = graph_.tensor(gradient).producer;
-      if (maker == ir::kNone || readers[static_cast<std::size_t>(gradient)].size() != 1) continue;
-      const Op& made = graph_.op(maker);
-      if (made.kind != OpKind::linear_backward_weights || graph_.tensor(made.inputs[1]).shape.rank() != 2)
-        continue;
-      found.push_back({maker, static_cast<OpId>(i)});
+      Large large;
+      large.update = static_cast<OpId>(i);
+      large.gradient = sole_maker(op.inputs[1]);
+      if (large.gradient == ir::kNone) continue;
+      const Op& made = graph_.op(large.gradient);
+      if (made.kind == OpKind::embedding_backward && made.inputs.size() > 2) {
+        large.sparse = large.gradient;
+        large.gradient = sole_maker(made.inputs[2]);
+        // Only a gradient in slices can have the rows that occurred added to it slice by slice.
+        if (large.gradient == ir::kNone ||
+            graph_.op(large.gradient).kind != OpKind::linear_cross_entropy_backward)
+          continue;
+      }
+      if (comes_in_slices(graph_.op(large.gradient).kind)) found.push_back(large);
     }
     return found;
   }
 
-  void append_bias_gradient(const Op& whole) {
-    if (whole.outputs.size() < 2) return;
-    graph_.add_op({OpKind::bias_backward,
-                   ir::Phase::backward,
-                   whole.name + ".bias",
-                   {whole.inputs[1]},
-                   {whole.outputs[1]},
-                   ir::NoAttrs{}});
+  static bool comes_in_slices(OpKind kind) {
+    return kind == OpKind::linear_backward_weights || kind == OpKind::embedding_backward ||
+           kind == OpKind::linear_cross_entropy_backward;
   }
 
-  void append_slices(const Op& whole, const Op& update) {
-    const ir::Shape& shape = graph_.tensor(update.inputs[0]).shape;
-    const std::int64_t rows = shape[0], columns = shape[1], batch = graph_.tensor(whole.inputs[1]).shape[0];
-    const std::int64_t row_bytes = columns * ir::dtype_bytes(ir::DType::f32);
+  /// Whether the kernel takes columns of dy by itself; if not, dy is split.
+  bool takes_part(const Op& whole) const {
+    return graph_.tensor(whole.inputs[1]).shape.rank() != 2 || whole.attrs_as<ir::LinearAttrs>().turned;
+  }
+
+  /// The rows of each slice of a weight.
+  struct Rows {
+    std::int64_t begin, count;
+  };
+  std::vector<Rows> slices_of(const ir::Shape& weight) const {
+    const std::int64_t row_bytes = weight[1] * ir::dtype_bytes(ir::DType::f32);
     std::int64_t rows_each = std::max<std::int64_t>(1, slice_bytes_ / row_bytes);
     if (rows_each > kWholeRows) rows_each -= rows_each % kWholeRows;
+    std::vector<Rows> slices;
+    for (std::int64_t row = 0; row < weight[0]; row += rows_each)
+      slices.push_back({row, std::min(rows_each, weight[0] - row)});
+    return slices;
+  }
+
+  /// What must be made where the whole gradient was, because others read it too.
+  void begin_gradient(const Large& large) {
+    const Op& whole = old(large.gradient);
+    if (whole.kind == OpKind::linear_cross_entropy_backward) {
+      begin_output_loss(large);
+    } else if (whole.outputs.size() > 1 && takes_part(whole)) {
+      first_slice_[large.gradient] =
+          append_linear_slice(whole, 0, slices_of(graph_.tensor(whole.outputs[0]).shape)[0]);
+    } else if (whole.outputs.size() > 1) {
+      graph_.add_op({OpKind::bias_backward,
+                     ir::Phase::backward,
+                     whole.name + ".bias",
+                     {whole.inputs[1]},
+                     {whole.outputs[1]},
+                     ir::NoAttrs{}});
+    }
+  }
+
+  /// Parts of the vocabulary in turn: each adds to dx. Without rows that occurred elsewhere the weights of a
+  /// part are updated before the next is begun, which reads other rows.
+  void begin_output_loss(const Large& large) {
+    const Op& whole = old(large.gradient);
+    const Op& update = old(large.update);
+    const auto slices = slices_of(graph_.tensor(whole.outputs[1]).shape);
+    TensorId dx = ir::kNone;
+    TensorId weight = update.inputs[0];
+    for (std::size_t k = 0; k < slices.size(); ++k) {
+      auto attrs = whole.attrs_as<ir::OutputLossAttrs>();
+      attrs.begin = slices[k].begin;
+      Op op{whole.kind, whole.phase, fmt::format("{}.{}", whole.name, k), whole.inputs, {}, attrs};
+      op.inputs[1] = weight;
+      if (dx != ir::kNone) op.inputs.push_back(dx);
+      const bool last = k + 1 == slices.size();
+      const ir::Tensor& dx_whole = graph_.tensor(whole.outputs[0]);
+      dx = last ? whole.outputs[0]
+                : graph_.add_tensor(fmt::format("{}.{}", dx_whole.name, k), ir::DType::f32,
+                                    ir::Shape(dx_whole.shape), ir::Role::gradient);
+      const TensorId gradient = add_gradient(whole.outputs[1], k, slices[k]);
+      op.outputs = {dx, gradient};
+      graph_.add_op(std::move(op));
+      if (large.sparse == ir::kNone) {
+        weight = append_update(update, k, weight, gradient, slices[k].begin);
+      } else {
+        dense_[large.gradient].push_back(gradient);
+      }
+    }
+    if (large.sparse == ir::kNone) graph_.replace_carried(update.inputs[0], weight);
+  }
+
+  TensorId add_gradient(TensorId whole, std::size_t k, Rows rows) {
+    const ir::Tensor& tensor = graph_.tensor(whole);
+    const ir::Shape shape{rows.count, tensor.shape[1]};
+    return graph_.add_tensor(fmt::format("{}.{}", tensor.name, k), ir::DType::f32, shape, ir::Role::gradient);
+  }
+
+  /// Rows of a linear layer's gradient, taken from the whole dy; the first slice makes the bias gradient too.
+  TensorId append_linear_slice(const Op& whole, std::size_t k, Rows rows) {
+    auto attrs = whole.attrs_as<ir::LinearAttrs>();
+    attrs.begin = rows.begin;
+    const TensorId gradient = add_gradient(whole.outputs[0], k, rows);
+    std::vector<TensorId> outputs{gradient};
+    if (k == 0 && whole.outputs.size() > 1) outputs.push_back(whole.outputs[1]);
+    graph_.add_op(
+        {whole.kind, whole.phase, fmt::format("{}.{}", whole.name, k), whole.inputs, outputs, attrs});
+    return gradient;
+  }
+
+  TensorId append_embedding_slice(const Op& whole, std::size_t k, Rows rows, TensorId dense) {
+    std::vector<TensorId> inputs{whole.inputs[0], whole.inputs[1]};
+    if (dense != ir::kNone) inputs.push_back(dense);
+    const TensorId gradient = add_gradient(whole.outputs[0], k, rows);
+    graph_.add_op({whole.kind,
+                   whole.phase,
+                   fmt::format("{}.{}", whole.name, k),
+                   inputs,
+                   {gradient},
+                   ir::EmbeddingAttrs{rows.begin}});
+    return gradient;
+  }
+
+  void append_slices(const Large& large) {
+    const Op& whole = old(large.gradient);
+    const Op& update = old(large.update);
+    if (whole.kind == OpKind::linear_cross_entropy_backward && large.sparse == ir::kNone)
+      return;  // already done
+    const auto slices = slices_of(graph_.tensor(update.inputs[0]).shape);
+    const bool split = whole.kind == OpKind::linear_backward_weights && !takes_part(whole);
+    const std::vector<TensorId> parts = split ? append_split(whole, slices) : std::vector<TensorId>{};
+    TensorId weight = update.inputs[0];
+    for (std::size_t k = 0; k < slices.size(); ++k) {
+      TensorId gradient = ir::kNone;
+      if (split) {
+        gradient = add_gradient(whole.outputs[0], k, slices[k]);
+        graph_.add_op({whole.kind,
+                       whole.phase,
+                       fmt::format("{}.{}", whole.name, k),
+                       {whole.inputs[0], parts[k]},
+                       {gradient},
+                       whole.attrs});
+      } else if (whole.kind == OpKind::linear_backward_weights) {
+        const auto made = first_slice_.find(large.gradient);
+        gradient =
+            k == 0 && made != first_slice_.end() ? made->second : append_linear_slice(whole, k, slices[k]);
+      } else if (large.sparse != ir::kNone) {
+        gradient = append_embedding_slice(old(large.sparse), k, slices[k], dense_.at(large.gradient)[k]);
+      } else {
+        gradient = append_embedding_slice(whole, k, slices[k], ir::kNone);
+      }
+      weight = append_update(update, k, weight, gradient, slices[k].begin);
+    }
+    graph_.replace_carried(update.inputs[0], weight);
+  }
+
+  /// Columns of dy [N, M] for each slice.
+  std::vector<TensorId> append_split(const Op& whole, const std::vector<Rows>& slices) {
     std::vector<TensorId> parts;
-    for (std::int64_t row = 0; row < rows; row += rows_each) {
-      parts.push_back(
-          graph_.add_tensor(fmt::format("{}.{}", graph_.tensor(whole.inputs[1]).name, parts.size()),
-                            ir::DType::f32, {batch, std::min(rows_each, rows - row)}, ir::Role::gradient));
+    const ir::Tensor dy = graph_.tensor(whole.inputs[1]);
+    for (const Rows& rows : slices) {
+      parts.push_back(graph_.add_tensor(fmt::format("{}.{}", dy.name, parts.size()), ir::DType::f32,
+                                        {dy.shape[0], rows.count}, ir::Role::gradient));
     }
     graph_.add_op({OpKind::split,
                    ir::Phase::backward,
@@ -99,27 +237,14 @@ class Slicer {
                    {whole.inputs[1]},
                    parts,
                    ir::AxisAttrs{1}});
-    TensorId weight = update.inputs[0];
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-      const ir::Shape part{graph_.tensor(parts[k]).shape[1], columns};
-      const TensorId gradient =
-          graph_.add_tensor(fmt::format("{}.{}", graph_.tensor(whole.outputs[0]).name, k), ir::DType::f32,
-                            part, ir::Role::gradient);
-      graph_.add_op({OpKind::linear_backward_weights,
-                     ir::Phase::backward,
-                     fmt::format("{}.{}", whole.name, k),
-                     {whole.inputs[0], parts[k]},
-                     {gradient},
-                     whole.attrs});
-      weight = append_update(update, k, weight, gradient, static_cast<std::int64_t>(k) * rows_each * columns);
-    }
-    graph_.replace_carried(update.inputs[0], weight);
+    return parts;
   }
 
+  /// `row`: of the weight, where the slice begins.
   TensorId append_update(const Op& whole, std::size_t k, TensorId weight, TensorId gradient,
-                         std::int64_t begin) {
+                         std::int64_t row) {
     Op op{whole.kind, whole.phase, fmt::format("{}.{}", whole.name, k), {weight, gradient}, {}, whole.attrs};
-    ir::set_update_begin(op, begin);
+    ir::set_update_begin(op, row * graph_.tensor(gradient).shape[1]);
     const TensorId next =
         graph_.add_successor(weight, fmt::format("{}'{}", graph_.tensor(whole.inputs[0]).name, k));
     op.outputs.push_back(next);
@@ -140,7 +265,9 @@ class Slicer {
   ir::Graph graph_;
   std::int64_t slice_bytes_;
   std::vector<Op> old_;
-  std::set<TensorId> sliced_;  ///< optimizer state that slices replace
+  std::set<TensorId> sliced_;                    ///< optimizer state that slices replace
+  std::map<OpId, TensorId> first_slice_;         ///< of linear layers with a bias
+  std::map<OpId, std::vector<TensorId>> dense_;  ///< slices of tied output layers' gradients
 };
 
 }  // namespace

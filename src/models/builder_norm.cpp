@@ -70,7 +70,7 @@ Value Builder::layer_norm(const std::string& name, Value x, float epsilon) {
   const Value y = add_output(layer, ir::DType::f32, in, ir::Role::activation);
   const Value mean = add_output(layer + ".mean", ir::DType::f32, rows, ir::Role::activation);
   const Value variance = add_output(layer + ".variance", ir::DType::f32, rows, ir::Role::activation);
-  ir::NormAttrs attrs;
+  ir::LayerNormAttrs attrs;
   attrs.epsilon = epsilon;
   graph_.add_op(
       {ir::OpKind::layer_norm, ir::Phase::forward, layer, {x, gamma, beta}, {y, mean, variance}, attrs});

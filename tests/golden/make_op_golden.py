@@ -11,6 +11,8 @@ import sys
 import torch
 import torch.nn.functional as F
 
+import text_ops
+
 LEARNING_RATE = 0.1  # of run_case.cpp
 STEP = 2
 
@@ -114,12 +116,11 @@ def adam(a, p, gradient, first, second):
 OPS = {
     "conv": lambda a, x, s: conv(a, *x),
     "conv_transpose": lambda a, x, s: conv_transpose(a, *x),
-    "linear": lambda a, x, s: maybe_relu(F.linear(*x), a),
+
     "matmul": lambda a, x, s: matmul(a, *x),
     "bias": lambda a, x, s: x[0] + x[1].reshape([1, -1] + [1] * (x[0].dim() - 2)),
     "batch_norm": lambda a, x, s: batch_norm(a, *x),
     "statistics_update": lambda a, x, s: statistics_update(a, *x),
-    "layer_norm": lambda a, x, s: F.layer_norm(x[0], x[1].shape, x[1], x[2], a["epsilon"]),
     "lrn": lambda a, x, s: F.local_response_norm(x[0], a["size"], a["alpha"], a["beta"], a["k"]),
     "activation": lambda a, x, s: activation(a, *x),
     "max_pool": lambda a, x, s: max_pool(a, *x),
@@ -140,6 +141,7 @@ OPS = {
     "sgd_update": lambda a, x, s: sgd(a, *x),
     "adam_update": lambda a, x, s: adam(a, *x),
 }
+OPS |= text_ops.OPS
 UNKNOWN_TO_PYTORCH = {"data", "reorder", "dropout"}
 
 
@@ -156,7 +158,8 @@ def golden(case):
     result = {f"output{i}": summary(output) for i, output in enumerate(outputs)}
     if any(x.requires_grad for x in inputs):
         seeds = [torch.tensor(seed) for seed in case["seeds"]] or [torch.ones(1)]
-        sum((y.reshape(-1) * seed).sum() for y, seed in zip(outputs, seeds)).backward()
+        seeded = [outputs[int(name.removeprefix("output"))] for name in case["seeded"]] or outputs
+        sum((y.reshape(-1) * seed).sum() for y, seed in zip(seeded, seeds)).backward()
         result |= {i["gradient"]: summary(x.grad) for i, x in zip(case["inputs"], inputs) if x.requires_grad}
     return result
 
@@ -164,7 +167,8 @@ def golden(case):
 def main():
     torch.set_default_dtype(torch.float64)
     cases = json.load(open(sys.argv[1]))
-    results = {case["name"]: golden(case) for case in cases if case["kind"] not in UNKNOWN_TO_PYTORCH}
+    results = {case["name"]: golden(case) for case in cases
+               if case["kind"] not in UNKNOWN_TO_PYTORCH and not case["attrs"].get("dropout")}
     lines = [f" {json.dumps(name)}: {json.dumps(result)}" for name, result in results.items()]
     path = pathlib.Path(__file__).parent / "ops.json"
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -103,7 +103,7 @@ TEST(Verify, RejectsAWrongShape) {
   EXPECT_THAT(sample.problem(), HasSubstr("output 0 is [4, 6] where [4, 5] is needed"));
   Sample other;
   other.graph.tensor(other.dw).shape = {3, 5};
-  EXPECT_THAT(other.problem(), HasSubstr("weights [3, 5] take 5 features, [4, 3] has 3"));
+  EXPECT_THAT(other.problem(), HasSubstr("[3, 5] from 0 on is no gradient of [5, 3]"));
   Sample empty;
   empty.graph.tensor(empty.y).shape = {4, 0};
   EXPECT_THAT(empty.problem(), HasSubstr("tensor y is [4, 0]"));

@@ -30,6 +30,10 @@ std::vector<float> fill(Fill how, std::int64_t count, std::uint32_t stream) {
         return (i % 2 == 0 ? 8.0F : -8.0F) + 0.1F * random.normal(i);
       case Fill::labels:
         return static_cast<float>(random.bits(i) % 3);
+      case Fill::some_labels:
+        return static_cast<float>(random.bits(i) % 4) - 1;
+      case Fill::kept:
+        return random.bits(i) % 4 == 0 ? 0.0F : 1.0F;
     }
     throw InternalError("not a fill");
   };
@@ -58,14 +62,15 @@ class CaseBuilder {
 
   TensorId enter(const std::string& name, const ir::Shape& shape, ir::Role role, Fill how) {
     const TensorId id = graph().add_state(name, shape, role, {});
-    if (how == Fill::labels) graph().tensor(id).dtype = ir::DType::s32;
+    if (how == Fill::kept) graph().tensor(id).dtype = ir::DType::u8;
+    if (how == Fill::labels || how == Fill::some_labels) graph().tensor(id).dtype = ir::DType::s32;
     result_.values[id] = fill(how, shape.elements(), static_cast<std::uint32_t>(id));
     return id;
   }
 
   void add_input(std::size_t index) {
     const CaseInput& input = case_.inputs[index];
-    const bool parameter = input.differentiable && input.fill != Fill::labels;
+    const bool parameter = input.differentiable;
     const TensorId id = enter("input" + std::to_string(index), input.shape,
                               parameter ? ir::Role::parameter : ir::Role::statistic, input.fill);
     result_.inputs.push_back(id);
@@ -138,17 +143,25 @@ class CaseBuilder {
       result_.gradients[parameter] = gradient;
     };
     const std::vector<TensorId> outputs = graph().ops.back().outputs;
-    if (case_.kind == OpKind::cross_entropy) {
+    if (case_.kind == OpKind::cross_entropy || case_.kind == OpKind::linear_cross_entropy) {
       autodiff::append_backward(graph(), outputs[0], on_gradient);
       return;
     }
-    const std::size_t seeded = case_.kind == OpKind::split ? outputs.size() : 1;
-    for (std::size_t i = 0; i < seeded; ++i) {
+    for (const std::size_t i : seeded_outputs(outputs.size())) {
       const std::string name = graph().tensor(outputs[i]).name + ".grad";
       const ir::Shape shape = graph().tensor(outputs[i]).shape;
       result_.seeds.push_back({outputs[i], enter(name, shape, ir::Role::statistic, Fill::normal)});
     }
     autodiff::append_backward(graph(), result_.seeds, on_gradient);
+  }
+
+  /// The outputs that a gradient comes from.
+  std::vector<std::size_t> seeded_outputs(std::size_t count) const {
+    const auto* norm = case_.attrs.get_if<ir::LayerNormAttrs>();
+    if (norm != nullptr && norm->add) return {0, count - 1};
+    std::vector<std::size_t> all(case_.kind == OpKind::split ? count : 1);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
   }
 
   const OpCase& case_;

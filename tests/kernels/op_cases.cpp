@@ -229,12 +229,6 @@ void add_norms(Cases& cases) {
                    OpKind::statistics_update,
                    ir::StatisticsAttrs{0.1F, 12},
                    {fixed({7}), fixed({7}, Fill::positive), fixed({7}), fixed({7}, Fill::positive)}});
-  cases.push_back(
-      {"layer_norm", OpKind::layer_norm, norm(false, false, false), {{{5, 7}}, gamma(7), weight({7})}});
-  cases.push_back({"layer_norm_leading",
-                   OpKind::layer_norm,
-                   norm(false, false, false, 1e-3F),
-                   {{{2, 3, 6}}, gamma(6), weight({6})}});
   cases.push_back({"lrn", OpKind::lrn, ir::LrnAttrs{5, 0.5F, 0.75F, 2}, {{{2, 7, 3, 2}}}});
   cases.push_back({"lrn_even_size", OpKind::lrn, ir::LrnAttrs{4, 1, 0.5F, 1}, {{{2, 6, 3}}}, {}, true});
   cases.push_back({"lrn_few_channels", OpKind::lrn, ir::LrnAttrs{5, 1, 0.75F, 1}, {{{2, 2, 3, 2}}}});
@@ -360,6 +354,7 @@ Cases make_cases() {
   add_pools(cases);
   add_shapes(cases);
   add_updates(cases);
+  for (OpCase& text : text_cases()) cases.push_back(std::move(text));
   return cases;
 }
 

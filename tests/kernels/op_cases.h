@@ -16,6 +16,8 @@ enum class Fill : std::uint8_t {
   spaced,  ///< no two values and no value and 0 closer than 0.02: no kink within reach of a finite difference
   alternating,  ///< about +8 and -8 in turn: decides the sign of what it is added to
   labels,       ///< s32, 0 to 2
+  some_labels,  ///< s32, -1 to 2
+  kept,         ///< u8, 0 or 1
 };
 
 struct CaseInput {
@@ -35,6 +37,9 @@ struct OpCase {
   std::vector<ir::Shape> outputs = {};  ///< only where the inputs do not decide them: data, reshape, split
   bool finite_differences = true;       ///< off where it would take long or meet a kink
 };
+
+/// Those of transformers; op_cases() has them too.
+std::vector<OpCase> text_cases();
 
 /// GoogleTest prints a case by its name.
 void PrintTo(const OpCase& op_case, std::ostream* out);

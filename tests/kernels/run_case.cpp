@@ -65,6 +65,8 @@ class Runner {
     const auto memory = std::make_shared<Buffer>(graph_.tensor(id).size_bytes());
     if (graph_.tensor(id).dtype == ir::DType::s32) {
       std::copy(values.begin(), values.end(), static_cast<std::int32_t*>(memory->data()));
+    } else if (graph_.tensor(id).dtype == ir::DType::u8) {
+      std::copy(values.begin(), values.end(), static_cast<std::uint8_t*>(memory->data()));
     } else {
       std::copy(values.begin(), values.end(), static_cast<float*>(memory->data()));
     }

@@ -38,24 +38,6 @@ Shapes update_shapes(const Attrs& /*attrs*/, const Shapes& in) {
   return {in[0], in[0]};
 }
 
-Shapes layer_norm_shapes(const Attrs& /*attrs*/, const Shapes& in) {
-  const Shape& x = in[0];
-  expect(x.rank() >= 1, "layer norm of a scalar");
-  const std::int64_t width = x[x.rank() - 1];
-  expect_vector(in[1], width, "gamma");
-  expect_vector(in[2], width, "beta");
-  const Shape rows{x.elements(0, x.rank() - 1)};
-  return {x, rows, rows};
-}
-
-void check_layer_norm_backward(const OpShapes& op) {
-  const Shapes forward = layer_norm_shapes(op.attrs, {op.in[0], op.in[2], op.in[2]});
-  expect_shape(op.in[1], op.in[0], "dy");
-  expect_inputs(op, 3, 5, forward[1]);
-  expect_shape(op.out[0], op.in[0], "dx");
-  expect_outputs(op, 1, 3, op.in[2]);
-}
-
 Shapes lrn_shape(const Attrs& attrs, const Shapes& in) {
   expect(in[0].rank() >= 2 && attrs.get<LrnAttrs>().size >= 1, "{} has no channels", in[0].to_string());
   return {in[0]};
@@ -73,9 +55,6 @@ std::vector<OpFacts> norm_ops() {
           .holds("fffffw", "f")
           .checks(check_batch_norm_backward),
       row<StatisticsAttrs>(statistics_update, "statistics_update", {4, 4}, {2, 2}).infers(update_shapes),
-      row<NormAttrs>(layer_norm, "layer_norm", {3, 3}, {3, 3}).infers(layer_norm_shapes),
-      row<NormAttrs>(layer_norm_backward, "layer_norm_backward", {5, 5}, {3, 3})
-          .checks(check_layer_norm_backward),
       row<LrnAttrs>(lrn, "lrn", {1, 1}, {1, 1}).infers(lrn_shape),
       row<LrnAttrs>(lrn_backward, "lrn_backward", {2, 2}, {1, 1}).checks(check_all_same),
   };

@@ -3,21 +3,38 @@
 namespace penstock::ir::rules {
 namespace {
 
-Shapes linear_shape(const Attrs& /*attrs*/, const Shapes& in) {
+/// Which axis of the weights stands for the layer's inputs, and which for its outputs.
+std::size_t input_axis(const Attrs& attrs) {
+  return attrs.get<LinearAttrs>().turned ? 0 : 1;
+}
+
+Shapes linear_shape(const Attrs& attrs, const Shapes& in) {
   const Shape& x = in[0];
   const Shape& w = in[1];
   expect(x.rank() >= 1 && w.rank() == 2, "{} x {} is no linear layer", x.to_string(), w.to_string());
-  expect(w[1] == x[x.rank() - 1], "weights {} take {} features, {} has {}", w.to_string(), w[1],
+  const std::int64_t inputs = w[input_axis(attrs)];
+  const std::int64_t outputs = w[1 - input_axis(attrs)];
+  expect(inputs == x[x.rank() - 1], "weights {} take {} features, {} has {}", w.to_string(), inputs,
          x.to_string(), x[x.rank() - 1]);
-  if (in.size() > 2) expect_vector(in[2], w[0], "the bias");
+  if (in.size() > 2) expect_vector(in[2], outputs, "the bias");
   Shape y = x;
-  y[y.rank() - 1] = w[0];
+  y[y.rank() - 1] = outputs;
   return {y};
 }
 
+/// dw may be some rows of the weights' gradient only.
 void check_linear_backward_weights(const OpShapes& op) {
-  expect_backward_of(OpKind::linear, op.attrs, {op.in[0], op.out[0]}, op.in[1]);
-  if (op.out.size() > 1) expect_shape(op.out[1], Shape{op.out[0][0]}, "the bias gradient");
+  const auto& a = op.attrs.get<LinearAttrs>();
+  const Shape& x = op.in[0];
+  const Shape& dy = op.in[1];
+  const Shape& dw = op.out[0];
+  expect(x.rank() >= 1 && dw.rank() == 2, "{} is no gradient of a linear layer", dw.to_string());
+  const Shape whole =
+      a.turned ? Shape{x[x.rank() - 1], dy[dy.rank() - 1]} : Shape{dy[dy.rank() - 1], x[x.rank() - 1]};
+  expect_backward_of(OpKind::linear, op.attrs, {x, whole}, dy);
+  expect(a.begin >= 0 && a.begin + dw[0] <= whole[0] && dw[1] == whole[1],
+         "{} from {} on is no gradient of {}", dw.to_string(), a.begin, whole.to_string());
+  if (op.out.size() > 1) expect_shape(op.out[1], Shape{dy[dy.rank() - 1]}, "the bias gradient");
 }
 
 Shapes matmul_shape(const Attrs& attrs, const Shapes& in) {
@@ -53,9 +70,9 @@ Shapes bias_shape(const Attrs& /*attrs*/, const Shapes& in) {
   return {in[0]};
 }
 
-/// Each value of `outputs`, the result of a linear layer, sums up a row of `weights`.
-double flops(const Shape& outputs, const Shape& weights) {
-  return 2 * static_cast<double>(outputs.elements()) * static_cast<double>(weights[1]);
+/// Each row of `x` meets each of the weights.
+double flops(const Shape& x, const Shape& weights) {
+  return 2 * static_cast<double>(x.elements(0, x.rank() - 1)) * static_cast<double>(weights.elements());
 }
 
 }  // namespace

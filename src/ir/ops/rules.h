@@ -96,6 +96,7 @@ std::vector<OpFacts> pointwise_ops();
 std::vector<OpFacts> pool_ops();
 std::vector<OpFacts> shape_ops();
 std::vector<OpFacts> loss_ops();
+std::vector<OpFacts> text_ops();
 std::vector<OpFacts> step_ops();
 
 }  // namespace penstock::ir::rules

@@ -37,9 +37,21 @@ Selector selector_of(OpKind kind) {
       return select_batch_norm;
     case OpKind::statistics_update:
       return select_statistics_update;
+    case OpKind::attention:
+    case OpKind::attention_backward:
     case OpKind::layer_norm:
     case OpKind::layer_norm_backward:
-      return select_layer_norm;
+    case OpKind::embedding:
+    case OpKind::embedding_backward:
+    case OpKind::position_backward:
+    case OpKind::rotary:
+    case OpKind::gate:
+    case OpKind::gate_backward:
+    case OpKind::linear_cross_entropy:
+    case OpKind::linear_cross_entropy_backward:
+    case OpKind::sum_squares:
+    case OpKind::clip_scale:
+      return select_text;
     case OpKind::activation:
     case OpKind::activation_backward:
       return select_activation;

@@ -43,12 +43,17 @@ std::optional<Selection> select_native_conv(const Request& request);
 Variants conv_variants(const Request& request);
 
 Selection select_linear(const Request& request);
+/// Products of our own: rows of sequences, weights that lie turned, some rows of a gradient.
+bool has_own_linear(const Request& request);
+Selection select_own_linear(const Request& request);
 Selection select_matmul(const Request& request);
 Selection select_bias(const Request& request);
 
 Selection select_batch_norm(const Request& request);
 Selection select_statistics_update(const Request& request);
-Selection select_layer_norm(const Request& request);
+
+/// What transformers are made of.
+Selection select_text(const Request& request);
 
 Selection select_activation(const Request& request);
 Selection select_pool(const Request& request);

@@ -45,6 +45,17 @@ inline std::int64_t row_norm_partial_floats(std::int64_t rows, std::int64_t widt
   return (rows + stretch - 1) / stretch * 2 * width;
 }
 
+/// y[i] = the sum of column i of x.
+struct ColumnSums {
+  std::int64_t rows = 0, width = 0;
+  const float* x = nullptr;
+  float* y = nullptr;
+  float* partial = nullptr;  ///< scratch, column_sums_floats()
+};
+inline std::int64_t column_sums_floats(std::int64_t rows, std::int64_t width) {
+  return row_norm_partial_floats(rows, width) / 2;
+}
+
 /// A gated unit: y = silu(a) * b, or gelu(a) * b.
 enum class GateFunction : std::uint8_t { silu, gelu, gelu_tanh };
 

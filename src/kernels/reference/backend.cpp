@@ -25,6 +25,7 @@ bool is_safe_in_place(OpKind kind, std::size_t output, std::size_t input) {
     case OpKind::reshape:
     case OpKind::cross_entropy_backward:
       return input == 0;
+    case OpKind::gate:
     case OpKind::activation_backward:
     case OpKind::add:
     case OpKind::multiply:
@@ -67,10 +68,11 @@ class ReferenceBackend : public Backend {
   Selection select(const ir::Graph& graph, const ir::Op& op,
                    std::span<const ir::Layout* const> /*given*/) override {
     if (native::is_exchange(op.kind)) return native::select_exchange(graph, op);
-    Described described{op, {}, {}};
+    Described described{op, {}, {}, {}};
     Selection selection;
     for (const ir::TensorId id : op.inputs) {
       described.in.push_back(graph.tensor(id).shape);
+      described.in_types.push_back(graph.tensor(id).dtype);
       selection.inputs.emplace_back();
     }
     for (const ir::TensorId id : op.outputs) {

@@ -15,6 +15,7 @@ using Body = std::function<void(const KernelArgs& args)>;
 struct Described {
   const ir::Op& op;
   std::vector<ir::Shape> in, out;
+  std::vector<ir::DType> in_types = {};
 
   template <typename T>
   const T& attrs() const {
@@ -54,6 +55,20 @@ Body statistics_update(const Described& d);
 // layer_norm.cpp
 Body layer_norm(const Described& d);
 Body layer_norm_backward(const Described& d);
+// attention.cpp
+Body attention(const Described& d);
+Body attention_backward(const Described& d);
+// text.cpp
+Body embedding(const Described& d);
+Body embedding_backward(const Described& d);
+Body position_backward(const Described& d);
+Body rotary(const Described& d);
+Body gate(const Described& d);
+Body gate_backward(const Described& d);
+Body linear_cross_entropy(const Described& d);
+Body linear_cross_entropy_backward(const Described& d);
+Body sum_squares(const Described& d);
+Body clip_scale(const Described& d);
 // lrn.cpp
 Body lrn(const Described& d);
 Body lrn_backward(const Described& d);

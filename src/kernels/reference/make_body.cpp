@@ -56,6 +56,30 @@ Body make_body(const Described& d) {
       return layer_norm(d);
     case OpKind::layer_norm_backward:
       return layer_norm_backward(d);
+    case OpKind::attention:
+      return attention(d);
+    case OpKind::attention_backward:
+      return attention_backward(d);
+    case OpKind::embedding:
+      return embedding(d);
+    case OpKind::embedding_backward:
+      return embedding_backward(d);
+    case OpKind::position_backward:
+      return position_backward(d);
+    case OpKind::rotary:
+      return rotary(d);
+    case OpKind::gate:
+      return gate(d);
+    case OpKind::gate_backward:
+      return gate_backward(d);
+    case OpKind::linear_cross_entropy:
+      return linear_cross_entropy(d);
+    case OpKind::linear_cross_entropy_backward:
+      return linear_cross_entropy_backward(d);
+    case OpKind::sum_squares:
+      return sum_squares(d);
+    case OpKind::clip_scale:
+      return clip_scale(d);
     case OpKind::activation:
       return activation(d);
     case OpKind::activation_backward:

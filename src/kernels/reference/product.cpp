@@ -28,23 +28,27 @@ void multiply_matrices(const Matrix& a, const Matrix& b, Store&& store) {
   }
 }
 
-/// The extents of a linear layer whose leading dimensions are one.
+/// The extents of a linear layer whose leading dimensions are one, and how its weights lie.
 struct Layer {
-  Layer(const ir::Shape& x, const ir::Shape& weights)
-      : rows(x.elements(0, x.rank() - 1)), inputs(weights[1]), outputs(weights[0]) {}
+  Layer(const ir::Shape& x, const ir::Shape& weights, const ir::LinearAttrs& attrs)
+      : rows(x.elements(0, x.rank() - 1)),
+        inputs(weights[attrs.turned ? 0 : 1]),
+        outputs(weights[attrs.turned ? 1 : 0]),
+        turned(attrs.turned) {}
   std::int64_t rows, inputs, outputs;
+  bool turned;
 };
 
 }  // namespace
 
 Body linear(const Described& d) {
-  const Layer layer(d.in[0], d.in[1]);
-  const bool relu = d.attrs<ir::LinearAttrs>().relu;
-  return [=](const KernelArgs& args) {
+  const auto& attrs = d.attrs<ir::LinearAttrs>();
+  const Layer layer(d.in[0], d.in[1], attrs);
+  return [layer, relu = attrs.relu](const KernelArgs& args) {
     const float* bias = args.inputs.size() > 2 ? floats_in(args, 2) : nullptr;
     float* y = floats_out(args, 0);
     multiply_matrices({floats_in(args, 0), layer.rows, layer.inputs, false},
-                      {floats_in(args, 1), layer.inputs, layer.outputs, true},
+                      {floats_in(args, 1), layer.inputs, layer.outputs, !layer.turned},
                       [&](std::int64_t row, std::int64_t column, double sum) {
                         if (bias != nullptr) sum += bias[column];
                         y[row * layer.outputs + column] = static_cast<float>(relu ? std::max(sum, 0.0) : sum);
@@ -53,11 +57,11 @@ Body linear(const Described& d) {
 }
 
 Body linear_backward_data(const Described& d) {
-  const Layer layer(d.out[0], d.in[1]);
+  const Layer layer(d.out[0], d.in[1], d.attrs<ir::LinearAttrs>());
   return [=](const KernelArgs& args) {
     float* dx = floats_out(args, 0);
     multiply_matrices({floats_in(args, 0), layer.rows, layer.outputs, false},
-                      {floats_in(args, 1), layer.outputs, layer.inputs, false},
+                      {floats_in(args, 1), layer.outputs, layer.inputs, layer.turned},
                       [&](std::int64_t row, std::int64_t column, double sum) {
                         dx[row * layer.inputs + column] = static_cast<float>(sum);
                       });
@@ -65,19 +69,27 @@ Body linear_backward_data(const Described& d) {
 }
 
 Body linear_backward_weights(const Described& d) {
-  const Layer layer(d.in[0], d.out[0]);
-  return [=](const KernelArgs& args) {
+  const auto& attrs = d.attrs<ir::LinearAttrs>();
+  const std::int64_t inputs = d.in[0][d.in[0].rank() - 1];
+  const std::int64_t outputs = d.in[1][d.in[1].rank() - 1];
+  const std::int64_t rows = d.in[0].elements() / inputs;
+  const bool turned = attrs.turned;
+  return [=, begin = attrs.begin, dw_rows = d.out[0][0]](const KernelArgs& args) {
     const float* dy = floats_in(args, 1);
+    const Matrix by_output{dy, outputs, rows, true};
+    const Matrix by_input{floats_in(args, 0), inputs, rows, true};
+    const Matrix others =
+        turned ? Matrix{dy, rows, outputs, false} : Matrix{floats_in(args, 0), rows, inputs, false};
     float* dw = floats_out(args, 0);
-    multiply_matrices({dy, layer.outputs, layer.rows, true},
-                      {floats_in(args, 0), layer.rows, layer.inputs, false},
+    multiply_matrices(turned ? by_input : by_output, others,
                       [&](std::int64_t row, std::int64_t column, double sum) {
-                        dw[row * layer.inputs + column] = static_cast<float>(sum);
+                        if (row < begin || row >= begin + dw_rows) return;
+                        dw[(row - begin) * others.columns + column] = static_cast<float>(sum);
                       });
     if (args.outputs.size() < 2) return;
-    for (std::int64_t m = 0; m < layer.outputs; ++m) {
+    for (std::int64_t m = 0; m < outputs; ++m) {
       double sum = 0;
-      for (std::int64_t row = 0; row < layer.rows; ++row) sum += dy[row * layer.outputs + m];
+      for (std::int64_t row = 0; row < rows; ++row) sum += dy[row * outputs + m];
       floats_out(args, 1)[m] = static_cast<float>(sum);
     }
   };

@@ -13,6 +13,7 @@ const TextTable& text_table() {
                                     attention_backward_floats,
                                     row_norm,
                                     row_norm_backward,
+                                    column_sums,
                                     gate,
                                     gate_backward,
                                     gelu,

@@ -17,6 +17,7 @@ struct TextTable {
   std::int64_t (*attention_backward_floats)(const AttentionShape& shape);
   void (*row_norm)(const RowNorm& norm);
   void (*row_norm_backward)(const RowNormBackward& norm);
+  void (*column_sums)(const ColumnSums& sums);
   void (*gate)(GateFunction function, std::int64_t count, const float* a, const float* b, float* y);
   void (*gate_backward)(GateFunction function, std::int64_t count, const float* a, const float* b,
                         const float* dy, float* da, float* db);
