@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
       model = arg;
   }
   double t = now_seconds();
-  ir::Graph graph = lower::fuse(models::build_model(model, options, true));
+  ir::Graph graph = lower::fuse(lower::for_training(models::build_model(model, options)));
   autodiff::append_backward(graph, graph.loss, [&](ir::Graph& g, ir::TensorId p, ir::TensorId dp) {
     const std::string name = g.tensor(p).name;
     const ir::Shape shape = g.tensor(p).shape;
@@ -184,9 +184,9 @@ int main(int argc, char** argv) {
     else
       backend->reorder(tensor, {}, tensor.layout)->run({in, out, scratch, nullptr});
   }
-  const std::int64_t images = graph.tensor(graph.images).shape.elements();
-  const std::int64_t labels = graph.tensor(graph.labels).shape.elements();
-  const std::int64_t classes = graph.tensor(graph.logits).shape[1];
+  const std::int64_t images = graph.tensor(graph.inputs[0].tensor).shape.elements();
+  const std::int64_t labels = graph.tensor(graph.inputs[1].tensor).shape.elements();
+  const std::int64_t classes = options.classes > 0 ? options.classes : models::find_model(model).classes;
   std::vector<float> image_data(static_cast<std::size_t>(images));
   std::vector<std::int32_t> label_data(static_cast<std::size_t>(labels));
   const CounterRandom random(2, RandomPurpose::synthetic, 0, 0);
@@ -195,10 +195,12 @@ int main(int argc, char** argv) {
     label_data[i] = static_cast<std::int32_t>(random.bits(i) % classes);
   kernels::StepContext context;
   context.learning_rate = 0.001;
-  context.feed = [&](float* x, std::int32_t* y) {
-    std::memcpy(x, image_data.data(), image_data.size() * 4);
-    std::memcpy(y, label_data.data(), label_data.size() * 4);
+  context.feed = [&](int input, void* to) {
+    if (input == 0) std::memcpy(to, image_data.data(), image_data.size() * 4);
+    if (input == 1) std::memcpy(to, label_data.data(), label_data.size() * 4);
   };
+  float loss = 0;
+  context.take = [&](int, const void* from) { std::memcpy(&loss, from, sizeof(loss)); };
   fmt::print("set-up: {:.3f} s\n", now_seconds() - t);
   std::vector<std::vector<double>> times(step.graph.ops.size());
   std::vector<double> totals;
@@ -217,7 +219,7 @@ int main(int argc, char** argv) {
     }
     totals.push_back(now_seconds() - begin);
     fmt::print("step {}: {:.3f} s, {:.2f} images/s, loss {:.5f}\n", s, totals.back(),
-               options.batch / totals.back(), *reinterpret_cast<float*>(address(step.graph.loss)));
+               options.batch / totals.back(), loss);
   }
   // The least of each op's times: what it takes when nobody disturbs it.
   std::map<std::string, std::pair<int, double>> kinds;

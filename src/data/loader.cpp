@@ -45,17 +45,40 @@ Loader::~Loader() {
 }
 
 void Loader::next(float* images, std::int32_t* labels) {
+  next_images(images);
+  next_labels(labels);
+}
+
+void Loader::next_images(float* images) {
+  require(!images_out_, "the images of this batch are out already");
+  wait_until_full();
+  std::copy_n(images_.get(), sampler_.options().batch * dataset_.geometry().image_values(), images);
+  images_out_ = true;
+  if (labels_out_) move_on();
+}
+
+void Loader::next_labels(std::int32_t* labels) {
+  require(!labels_out_, "the labels of this batch are out already");
+  wait_until_full();
+  std::copy_n(labels_.get(), sampler_.options().batch * dataset_.geometry().label_values(), labels);
+  labels_out_ = true;
+  if (images_out_) move_on();
+}
+
+void Loader::wait_until_full() {
   require(batches_left_ > 0, "all batches of the loader are out");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return full_ || error_ != nullptr; });
   if (!full_) std::rethrow_exception(error_);
-  const DataGeometry& geometry = dataset_.geometry();
-  const std::int64_t batch = sampler_.options().batch;
-  std::copy_n(images_.get(), batch * geometry.image_values(), images);
-  std::copy_n(labels_.get(), batch * geometry.label_values(), labels);
-  full_ = false;
-  lock.unlock();
+}
+
+void Loader::move_on() {
+  {
+    const std::lock_guard lock(mutex_);
+    full_ = false;
+  }
   changed_.notify_all();
+  images_out_ = labels_out_ = false;
   position_ = sampler_.next(position_);
   --batches_left_;
 }

@@ -34,6 +34,10 @@ class Loader {
   /// before it are out.
   void next(float* images, std::int32_t* labels);
 
+  /// The same in two parts, in either order; the loader moves on when both are out.
+  void next_images(float* images);
+  void next_labels(std::int32_t* labels);
+
   /// Where the batch is that next() will give: what a checkpoint has to keep.
   DataPosition position() const { return position_; }
   const Sampler& sampler() const { return sampler_; }
@@ -49,6 +53,8 @@ class Loader {
   static constexpr std::size_t kNamedSkipped = 20;
 
  private:
+  void wait_until_full();
+  void move_on();
   void prepare_batches(DataPosition position, std::int64_t batches);
   /// Returns whether the batch is complete, false if the loader is to stop.
   bool fill(const DataPosition& position);
@@ -61,6 +67,7 @@ class Loader {
   const Sampler sampler_;
   DataPosition position_;
   std::int64_t batches_left_;
+  bool images_out_ = false, labels_out_ = false;  ///< of the batch at position()
 
   /// Belong to the thread while full_ is false, to next() while it is true.
   std::unique_ptr<float[]> images_;

@@ -49,6 +49,7 @@ template Attrs::Attrs(SgdAttrs);
 template Attrs::Attrs(AdamAttrs);
 template Attrs::Attrs(ExchangeAttrs);
 template Attrs::Attrs(SliceAttrs);
+template Attrs::Attrs(PortAttrs);
 template Attrs::Attrs(AttentionAttrs);
 template Attrs::Attrs(LayerNormAttrs);
 template Attrs::Attrs(EmbeddingAttrs);

@@ -15,6 +15,12 @@ struct NoAttrs {
   bool operator==(const NoAttrs&) const = default;
 };
 
+/// Which of the graph's inputs or outputs an op brings in or out.
+struct PortAttrs {
+  std::int32_t port = 0;
+  bool operator==(const PortAttrs&) const = default;
+};
+
 /// One entry per spatial axis. Padding may differ at the two ends.
 struct ConvAttrs {
   std::vector<std::int64_t> stride, dilation, padding_begin, padding_end;

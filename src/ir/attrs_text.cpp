@@ -126,4 +126,8 @@ void write_attrs(AttrsWriter& w, const SliceAttrs& a) {
   w.item(fmt::format("from {}", a.begin));
 }
 
+void write_attrs(AttrsWriter& w, const PortAttrs& a) {
+  w.item(fmt::format("port {}", a.port));
+}
+
 }  // namespace penstock::ir

@@ -50,6 +50,7 @@ void write_attrs(AttrsWriter& w, const SgdAttrs& attrs);
 void write_attrs(AttrsWriter& w, const AdamAttrs& attrs);
 void write_attrs(AttrsWriter& w, const ExchangeAttrs& attrs);
 void write_attrs(AttrsWriter& w, const SliceAttrs& attrs);
+void write_attrs(AttrsWriter& w, const PortAttrs& attrs);
 void write_attrs(AttrsWriter& w, const AttentionAttrs& attrs);
 void write_attrs(AttrsWriter& w, const LayerNormAttrs& attrs);
 void write_attrs(AttrsWriter& w, const EmbeddingAttrs& attrs);

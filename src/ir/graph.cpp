@@ -25,6 +25,20 @@ TensorId Graph::add_state(std::string tensor_name, Shape shape, Role role, Init 
   return id;
 }
 
+TensorId Graph::add_input(std::string port_name, DType dtype, Shape shape) {
+  const TensorId id = add_tensor(port_name, dtype, std::move(shape), Role::input);
+  const auto port = static_cast<std::int32_t>(inputs.size());
+  add_op({OpKind::input, Phase::forward, port_name, {}, {id}, PortAttrs{port}});
+  inputs.push_back({std::move(port_name), id});
+  return id;
+}
+
+void Graph::add_output(std::string port_name, TensorId value, bool evaluation_only) {
+  const auto port = static_cast<std::int32_t>(outputs.size());
+  add_op({OpKind::output, Phase::forward, port_name + ".output", {value}, {}, PortAttrs{port}});
+  outputs.push_back({std::move(port_name), value, evaluation_only});
+}
+
 TensorId Graph::add_successor(TensorId old, std::string tensor_name) {
   Tensor next = tensor(old);
   next.name = std::move(tensor_name);
@@ -45,6 +59,23 @@ OpId Graph::add_op(Op op) {
   for (const TensorId output : op.outputs) tensor(output).producer = id;
   ops.push_back(std::move(op));
   return id;
+}
+
+namespace {
+
+std::int32_t find_port(const std::vector<Port>& ports, const std::string& name) {
+  const auto found = std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; });
+  return found == ports.end() ? kNone : static_cast<std::int32_t>(found - ports.begin());
+}
+
+}  // namespace
+
+std::int32_t Graph::find_input(const std::string& port_name) const {
+  return find_port(inputs, port_name);
+}
+
+std::int32_t Graph::find_output(const std::string& port_name) const {
+  return find_port(outputs, port_name);
 }
 
 std::int64_t Graph::storage_bytes(StorageId storage) const {

@@ -15,6 +15,14 @@ struct Carried {
   TensorId end = kNone;
 };
 
+/// A value that the caller of the step writes (input) or reads (output). All graphs that are made of one
+/// network number its ports alike; one that a graph has no use for has no tensor there.
+struct Port {
+  std::string name;
+  TensorId tensor = kNone;
+  bool evaluation_only = false;  ///< of an output: training neither computes nor holds it
+};
+
 /// One whole step as a list of ops in execution order, every tensor explicit. Plain data: builders, autodiff
 /// and lowering append to it or make a new one from it; verify() says whether it is sound.
 struct Graph {
@@ -24,11 +32,8 @@ struct Graph {
   std::vector<Carried> carried;
   StorageId storages = 0;
 
-  TensorId images = kNone;
-  TensorId labels = kNone;
-  TensorId logits = kNone;
-  TensorId loss = kNone;     ///< f32[1]: mean over the batch
-  TensorId correct = kNone;  ///< s32[1]: evaluation only
+  std::vector<Port> inputs, outputs;
+  TensorId loss = kNone;  ///< f32, one element: what training makes smaller
 
   const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
   Tensor& tensor(TensorId id) { return tensors[static_cast<std::size_t>(id)]; }
@@ -38,12 +43,20 @@ struct Graph {
   TensorId add_tensor(std::string tensor_name, DType dtype, Shape shape, Role role);
   /// A state tensor; it is carried, unchanged until replace_carried() names what an op makes of it.
   TensorId add_state(std::string tensor_name, Shape shape, Role role, Init init);
+  /// A tensor that an input op brings into the step.
+  TensorId add_input(std::string port_name, DType dtype, Shape shape);
+  /// Appends an output op that lets the caller read `value` at this point of the step.
+  void add_output(std::string port_name, TensorId value, bool evaluation_only = false);
   /// A tensor that takes over the storage of `old` (same dtype and shape): what an in-place op makes of it.
   TensorId add_successor(TensorId old, std::string tensor_name);
   /// Says that the step leaves state `begin` as `end`.
   void replace_carried(TensorId begin, TensorId end);
   /// Appends an op; sets the outputs' producer.
   OpId add_op(Op op);
+
+  /// The port's number; kNone where there is none of that name.
+  std::int32_t find_input(const std::string& port_name) const;
+  std::int32_t find_output(const std::string& port_name) const;
 
   /// One storage's size, in time proportional to all tensors; storage_sizes() gives all at once.
   std::int64_t storage_bytes(StorageId storage) const;
@@ -57,7 +70,8 @@ std::vector<std::vector<OpId>> consumers(const Graph& graph);
 
 /// Throws InternalError that names the op or tensor if the graph is not sound: every input was written before
 /// (or is state), every tensor is written once, shapes and dtypes fit the op, a tensor is not read after
-/// another of its storage was written, each state's end shares its storage.
+/// another of its storage was written, each state's end shares its storage, ports and the ops that bring them
+/// in and out agree.
 void verify(const Graph& graph);
 
 /// The graph as text: a line an op with its attributes, tensors, shapes, layouts; totals by role at the end.

@@ -18,8 +18,8 @@ const char* phase_name(Phase phase) {
 
 const char* role_name(Role role) {
   switch (role) {
-    case Role::data:
-      return "data";
+    case Role::input:
+      return "input";
     case Role::parameter:
       return "parameter";
     case Role::statistic:
@@ -32,8 +32,6 @@ const char* role_name(Role role) {
       return "gradient";
     case Role::workspace:
       return "workspace";
-    case Role::result:
-      return "result";
   }
   throw InternalError("role_name: not a role");
 }

@@ -13,7 +13,8 @@ namespace penstock::ir {
 /// N batch, C channels, "..." one to three spatial extents. All float32 unless said otherwise.
 // clang-format off
 enum class OpKind : std::uint8_t {
-  data,  ///< [] -> images, labels(s32): copies the next batch into the step
+  input,   ///< [] -> x(any): the caller of the step writes it                               PortAttrs
+  output,  ///< x(any) -> []: the caller of the step reads it                                PortAttrs
 
   conv,                   ///< x[N,C,...], w[O,C/g,k...], (b[O]) -> y[N,O,...]              ConvAttrs
   conv_backward_data,     ///< dy, w -> dx                                                  ConvAttrs
@@ -100,8 +101,8 @@ inline constexpr int kOpKinds = static_cast<int>(OpKind::reorder) + 1;
 
 const char* op_name(OpKind kind);
 
-/// Ops that do more than compute their outputs, and so run once in a step: data takes a batch, the others
-/// talk to other ranks.
+/// Ops that do more than compute their outputs, and so run once in a step: inputs and outputs talk to the
+/// caller, the others to other ranks.
 bool has_side_effects(OpKind kind);
 /// Ops that wait for what other ranks send.
 bool is_exchange_wait(OpKind kind);
@@ -110,7 +111,7 @@ enum class Phase : std::uint8_t { forward, backward, update };
 const char* phase_name(Phase phase);
 
 struct Op {
-  OpKind kind = OpKind::data;
+  OpKind kind = OpKind::input;
   Phase phase = Phase::forward;
   std::string name;
   std::vector<TensorId> inputs, outputs;

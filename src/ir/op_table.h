@@ -28,7 +28,7 @@ inline constexpr std::size_t kManyTensors = 1U << 30;
 /// All that is known of a kind of op, in one row; the rows stand in ir/ops/, by family. A new op is a kind, a
 /// row, its kernels and its gradient rule.
 struct OpFacts {
-  OpKind kind = OpKind::data;
+  OpKind kind = OpKind::input;
   const char* name = "";
   const std::type_info* attrs = &typeid(NoAttrs);
   Count inputs, outputs;

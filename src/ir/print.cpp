@@ -11,7 +11,7 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-constexpr std::size_t kRoles = static_cast<std::size_t>(Role::result) + 1;
+constexpr std::size_t kRoles = static_cast<std::size_t>(Role::workspace) + 1;
 
 void print_tensor(Out out, const Graph& graph, TensorId id) {
   const Tensor& tensor = graph.tensor(id);

@@ -16,14 +16,13 @@ inline constexpr std::int32_t kNone = -1;
 
 /// What a tensor is for. State (parameter, optimizer_state, statistic) lives across steps.
 enum class Role : std::uint8_t {
-  data,             ///< images and labels, written by the data op
+  input,            ///< written by the caller of the step
   parameter,        ///< trained weights
   statistic,        ///< running mean and variance of batch norm
   optimizer_state,  ///< momentum, Adam's moments
   activation,       ///< made in forward
   gradient,         ///< made in backward
   workspace,        ///< made by a kernel in forward for its own backward: ReLU masks, pooling indices
-  result,           ///< what the caller reads after the step: loss, counts
 };
 
 constexpr bool is_state(Role role) {

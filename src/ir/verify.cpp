@@ -22,8 +22,7 @@ class Verifier {
     for (const Carried& state : graph_.carried) enter(state);
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) step(static_cast<OpId>(i));
     for (const Carried& state : graph_.carried) leave(state);
-    check_result(graph_.loss, "loss");
-    check_result(graph_.correct, "correct");
+    check_loss();
   }
 
  private:
@@ -69,6 +68,8 @@ class Verifier {
     }
     const std::string problem = check_op(graph_, op);
     if (!problem.empty()) fail_op(id, problem);
+    if (op.kind == OpKind::input) check_port(id, graph_.inputs, op.outputs[0]);
+    if (op.kind == OpKind::output) check_port(id, graph_.outputs, op.inputs[0]);
     for (const TensorId output : op.outputs) write(id, output);
     // Two outputs in one storage: the later one drove out the earlier.
     for (const TensorId output : op.outputs) {
@@ -104,9 +105,19 @@ class Verifier {
     }
   }
 
-  void check_result(TensorId id, const char* what) {
-    if (id == kNone) return;
-    if (!exists(id) || holder(id) != id) fail(fmt::format("the {} cannot be read after the step", what));
+  /// An op that brings a port in or out, and the port, name the same tensor.
+  void check_port(OpId id, const std::vector<Port>& ports, TensorId tensor) {
+    const std::int32_t port = graph_.op(id).attrs_as<PortAttrs>().port;
+    if (port < 0 || static_cast<std::size_t>(port) >= ports.size()) fail_op(id, "there is no such port");
+    if (ports[static_cast<std::size_t>(port)].tensor != tensor) fail_op(id, "its port has another tensor");
+  }
+
+  void check_loss() const {
+    if (graph_.loss == kNone) return;
+    if (!exists(graph_.loss)) fail("the loss does not exist");
+    const Tensor& loss = graph_.tensor(graph_.loss);
+    if (loss.dtype != DType::f32 || loss.shape.elements() != 1)
+      fail(fmt::format("the loss is {}{}", dtype_name(loss.dtype), loss.shape.to_string()));
   }
 
   const Graph& graph_;

@@ -27,8 +27,10 @@ struct StepContext {
   double learning_rate = 0;
   std::int64_t first_sample =
       0;  ///< this rank's first sample's place in the whole batch: part of dropout's key
-  /// Writes the next batch: images (plain NCHW) and labels.
-  std::function<void(float* images, std::int32_t* labels)> feed;
+  /// Writes the value of the graph's input `input`: plain order, the port's dtype.
+  std::function<void(int input, void* to)> feed;
+  /// Reads the value of the graph's output `output`, likewise; may be empty where nobody wants any.
+  std::function<void(int output, const void* from)> take;
   Exchanger* exchanger = nullptr;  ///< where the step has ops that need one
 };
 

@@ -19,9 +19,12 @@ void for_each_mention(ir::Graph& graph, const F& f) {
     f(state.begin);
     f(state.end);
   }
-  for (TensorId* id : {&graph.images, &graph.labels, &graph.logits, &graph.loss, &graph.correct}) {
-    if (*id != kNone) f(*id);
+  for (std::vector<ir::Port>* ports : {&graph.inputs, &graph.outputs}) {
+    for (ir::Port& port : *ports) {
+      if (port.tensor != kNone) f(port.tensor);
+    }
   }
+  if (graph.loss != kNone) f(graph.loss);
 }
 
 }  // namespace

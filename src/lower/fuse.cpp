@@ -33,11 +33,9 @@ class Fuser {
   }
 
  private:
-  /// The op that made `tensor`, if this is its only use and nobody outside the step looks at it.
+  /// The op that made `tensor`, if this is its only use.
   OpId sole_producer(TensorId tensor) const {
-    const bool seen = tensor == graph_.logits || tensor == graph_.loss;
-    return !seen && readers_[static_cast<std::size_t>(tensor)].size() == 1 ? graph_.tensor(tensor).producer
-                                                                           : kNone;
+    return readers_[static_cast<std::size_t>(tensor)].size() == 1 ? graph_.tensor(tensor).producer : kNone;
   }
   const Op* producer_op(OpId id) const { return id != kNone ? &graph_.op(id) : nullptr; }
   void drop(OpId id) { gone_[static_cast<std::size_t>(id)] = true; }

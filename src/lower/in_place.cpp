@@ -42,14 +42,12 @@ class InPlaceSharer {
   /// A tensor with a storage of its own that does not outlive the step.
   bool may_move(const ir::Tensor& tensor) const {
     return tenants_[static_cast<std::size_t>(tensor.storage)] == 1 && !ir::is_state(tensor.role) &&
-           tensor.role != ir::Role::data && tensor.role != ir::Role::result;
+           tensor.role != ir::Role::input;
   }
 
   bool is_free_after(TensorId id, OpId op) const {
     const ir::Tensor& tensor = graph_.tensor(id);
-    if (ir::is_state(tensor.role) || tensor.role == ir::Role::data || tensor.role == ir::Role::result)
-      return false;
-    if (id == graph_.logits || id == graph_.loss || id == graph_.correct) return false;
+    if (ir::is_state(tensor.role) || tensor.role == ir::Role::input) return false;
     return readers_[static_cast<std::size_t>(id)].back() == op;
   }
 

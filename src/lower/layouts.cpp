@@ -58,6 +58,10 @@ class LayoutAssigner {
     for (std::size_t i = 0; i < op.inputs.size(); ++i)
       op.inputs[i] = bring(op.inputs[i], selection.inputs[i], op.phase);
     for (std::size_t i = 0; i < op.outputs.size(); ++i) decide(op.outputs[i], selection.outputs[i]);
+    if (op.kind == ir::OpKind::output) {
+      const auto port = static_cast<std::size_t>(op.attrs_as<ir::PortAttrs>().port);
+      result_.graph.outputs[port].tensor = op.inputs[0];
+    }
     append(std::move(op), selection.kernel);
   }
 
@@ -83,7 +87,6 @@ class LayoutAssigner {
     decide(copy, wanted);
     append({ir::OpKind::reorder, phase, from.name + ".reorder", {id}, {copy}, ir::NoAttrs{}},
            backend_.reorder(from, from.layout, wanted));
-    if (id == result_.graph.logits && wanted.is_plain()) result_.graph.logits = copy;
     return copy;
   }
 

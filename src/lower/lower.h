@@ -10,6 +10,14 @@
 
 namespace penstock::lower {
 
+/// Network -> the forward graph of a training step: outputs that only evaluation has are gone, with all that
+/// nothing else needs. UserError where a batch norm would see one value a channel.
+ir::Graph for_training(ir::Graph network);
+
+/// Network -> the graph of an evaluation: dropout is gone, batch norm reads the running statistics where it
+/// keeps any and leaves them as they are.
+ir::Graph for_evaluation(ir::Graph network);
+
 /// Forward graph -> forward graph: batch norm + ReLU, batch norm + add + ReLU, convolution or linear + ReLU
 /// become one op. Runs before autodiff, which has a rule for the fused op, so that no pattern has to be found
 /// in the backward half.

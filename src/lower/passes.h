@@ -9,6 +9,10 @@ namespace penstock::lower {
 /// The same graph without tensors that nothing names, and storages numbered from 0 without gaps.
 ir::Graph compact(ir::Graph graph);
 
+/// Takes away the ops that lead neither to an output nor to an update of state, and the tensors of ports that
+/// no op brings in or out any more. State stays, used or not: all graphs of a network have the same.
+ir::Graph prune(ir::Graph graph);
+
 /// Asks the backend for each op's kernel in turn, gives its outputs the layouts it wants and inserts a
 /// reorder before an op whose input has another layout. A reordered tensor serves all later ops that want it
 /// so; a reordered parameter only those of the same phase, so that it is not kept from forward to backward.

@@ -29,16 +29,13 @@ void check_size(const std::string& layer, const ir::Shape& shape) {
 
 }  // namespace
 
-Builder::Builder(std::string network, ir::Shape images, const std::vector<std::int64_t>& label_shape,
-                 bool training)
-    : training_(training) {
+Builder::Builder(std::string network, ir::Shape images, const std::vector<std::int64_t>& label_shape) {
   check_size("images", images);
   std::vector<std::int64_t> labels{images[0]};
   labels.insert(labels.end(), label_shape.begin(), label_shape.end());
   graph_.name = std::move(network);
-  graph_.images = add_output("images", ir::DType::f32, std::move(images), ir::Role::data);
-  graph_.labels = add_output("labels", ir::DType::s32, ir::Shape(std::move(labels)), ir::Role::data);
-  graph_.add_op({ir::OpKind::data, ir::Phase::forward, "data", {}, {graph_.images, graph_.labels}, {}});
+  images_ = graph_.add_input("images", ir::DType::f32, std::move(images));
+  labels_ = graph_.add_input("labels", ir::DType::s32, ir::Shape(std::move(labels)));
 }
 
 std::string Builder::layer_name(const std::string& name, Value x, const char* suffix) {
@@ -101,7 +98,7 @@ Value Builder::dropout(Value x, float probability, const std::string& name) {
   if (!(probability >= 0 && probability < 1)) {
     throw UserError(fmt::format("dropout probability {} is not in [0, 1)", probability));
   }
-  if (!training_ || probability == 0) return x;
+  if (probability == 0) return x;
   return make(ir::OpKind::dropout, layer_name(name, x, "dropout"), {x},
               ir::DropoutAttrs{probability, dropouts_++});
 }
@@ -119,26 +116,21 @@ Value Builder::softmax(Value x, std::int64_t axis, const std::string& name) {
 }
 
 ir::Graph Builder::finish(Value logits) {
-  const ir::Shape scores = infer(ir::OpKind::cross_entropy, "loss", {logits, graph_.labels}, {})[1];
-  graph_.logits = logits;
-  graph_.loss = add_output("loss", ir::DType::f32, {1}, ir::Role::result);
+  infer(ir::OpKind::cross_entropy, "loss", {logits, labels_}, {});
+  graph_.loss = add_output("loss", ir::DType::f32, {1}, ir::Role::activation);
   const Value probabilities =
       add_output("probabilities", ir::DType::f32, shape(logits), ir::Role::activation);
   graph_.add_op({ir::OpKind::cross_entropy,
                  ir::Phase::forward,
                  "loss",
-                 {logits, graph_.labels},
+                 {logits, labels_},
                  {graph_.loss, probabilities},
                  {}});
-  if (!training_) {
-    graph_.correct = add_output("correct", ir::DType::s32, {1}, ir::Role::result);
-    graph_.add_op({ir::OpKind::count_correct,
-                   ir::Phase::forward,
-                   "correct",
-                   {logits, graph_.labels},
-                   {graph_.correct},
-                   {}});
-  }
+  const Value correct = add_output("correct", ir::DType::s32, {1}, ir::Role::activation);
+  graph_.add_op({ir::OpKind::count_correct, ir::Phase::forward, "correct", {logits, labels_}, {correct}, {}});
+  graph_.add_output("loss", graph_.loss);
+  graph_.add_output("logits", logits, true);
+  graph_.add_output("correct", correct, true);
   return std::move(graph_);
 }
 

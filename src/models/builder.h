@@ -43,17 +43,17 @@ class TooSmallError : public UserError {
 /// Builds a forward graph layer by layer. Names are PyTorch's module paths: conv("layer1.0.conv1", ...) makes
 /// the parameter "layer1.0.conv1.weight". Layers without parameters take a name too; left empty it is made of
 /// the input's
-/// ("layer1.0.bn1.relu"). In training mode batch norm uses the batch's statistics and updates the running
-/// ones, and dropout is active; otherwise running statistics are used and dropout is nothing. A layer that
+/// ("layer1.0.bn1.relu"). The graph is that of training: batch norm uses the batch's statistics and updates
+/// the running ones, dropout is active; lower::for_evaluation() makes the other one of it. A layer that
 /// does not fit its input throws UserError that names the layer and the shapes. Owns the graph until
 /// finish(); one thread.
 class Builder {
  public:
   /// `images`: [N, C, H, W] or [N, C, D, H, W]. `label_shape` of one image: empty for one label an image, [H,
   /// W] for one a pixel.
-  Builder(std::string network, ir::Shape images, const std::vector<std::int64_t>& label_shape, bool training);
+  Builder(std::string network, ir::Shape images, const std::vector<std::int64_t>& label_shape);
 
-  Value images() const { return graph_.images; }
+  Value images() const { return images_; }
   const ir::Shape& shape(Value value) const { return graph_.tensor(value).shape; }
 
   Value conv(const std::string& name, Value x, std::int64_t channels, const ConvOptions& options);
@@ -92,8 +92,8 @@ class Builder {
   /// Overrides how the parameter is first filled (by default PyTorch's own rules for the layer).
   void init(const std::string& parameter, ir::Init init);
 
-  /// Ends the network: in training with the cross-entropy of the logits against the labels, in evaluation
-  /// with the count of right answers.
+  /// Ends the network with the cross-entropy of the logits against the labels as its loss; in evaluation
+  /// `logits` and the count of right answers, `correct`, are outputs too.
   ir::Graph finish(Value logits);
 
  private:
@@ -114,7 +114,7 @@ class Builder {
                            const PoolOptions& options) const;
 
   ir::Graph graph_;
-  bool training_;
+  Value images_ = ir::kNone, labels_ = ir::kNone;
   std::uint32_t dropouts_ = 0;
   std::unordered_set<std::string> layers_;
   std::unordered_map<std::string, Value> parameters_;

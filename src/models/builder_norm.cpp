@@ -25,17 +25,7 @@ Value Builder::batch_norm(const std::string& name, Value x, float epsilon, float
   const Value running_var = graph_.add_state(layer + ".running_var", per_channel, ir::Role::statistic, kOnes);
   ir::NormAttrs attrs;
   attrs.epsilon = epsilon;
-  if (!training_) {
-    return make(ir::OpKind::batch_norm, layer, {x, gamma, beta, running_mean, running_var}, attrs);
-  }
-
   const std::int64_t count = in.elements() / in[1];
-  if (count < 2) {
-    throw UserError(
-        fmt::format("layer {} (batch norm) would get one value per channel ({}) and cannot normalize it; "
-                    "use a batch of at least 2 or larger images",
-                    layer, in.to_string()));
-  }
   const Value mean = add_output(layer + ".mean", ir::DType::f32, per_channel, ir::Role::activation);
   const Value variance = add_output(layer + ".variance", ir::DType::f32, per_channel, ir::Role::activation);
   graph_.add_op({ir::OpKind::batch_norm_statistics,

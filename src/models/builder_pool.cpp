@@ -51,12 +51,10 @@ Value Builder::max_pool(Value x, const PoolOptions& options, const std::string& 
   const std::string layer = layer_name(name, x, "max_pool");
   ir::PoolAttrs attrs = pool_attrs(layer, "max pool", x, options);
   const std::vector<ir::Shape> out = infer(ir::OpKind::max_pool, layer, {x}, attrs);
-  std::vector<Value> outputs{add_output(layer, ir::DType::f32, out[0], ir::Role::activation)};
-  if (training_) {
-    outputs.push_back(add_output(layer + ".indices", ir::DType::s32, out[1], ir::Role::workspace));
-  }
-  graph_.add_op({ir::OpKind::max_pool, ir::Phase::forward, layer, {x}, outputs, std::move(attrs)});
-  return outputs[0];
+  const Value y = add_output(layer, ir::DType::f32, out[0], ir::Role::activation);
+  const Value indices = add_output(layer + ".indices", ir::DType::s32, out[1], ir::Role::workspace);
+  graph_.add_op({ir::OpKind::max_pool, ir::Phase::forward, layer, {x}, {y, indices}, std::move(attrs)});
+  return y;
 }
 
 Value Builder::avg_pool(Value x, const PoolOptions& options, const std::string& name) {

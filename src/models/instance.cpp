@@ -24,13 +24,12 @@ std::int64_t chosen(std::int64_t option, std::int64_t standard) {
 
 }  // namespace
 
-Instance::Instance(const ModelInfo& info, const ModelOptions& options, bool is_training)
+Instance::Instance(const ModelInfo& info, const ModelOptions& options)
     : name(info.name),
       classes(checked("the number of classes", chosen(options.classes, info.classes), 2)),
       per_pixel(info.per_pixel),
       width(options.width),
-      dropout(options.dropout),
-      training(is_training) {
+      dropout(options.dropout) {
   const std::int64_t edge = checked("image size", chosen(options.image_size, info.image_size), 1);
   std::vector<std::int64_t> dims{
       checked("batch", options.batch, 1),
@@ -46,7 +45,7 @@ std::int64_t Instance::channels(std::int64_t full) const {
 Builder Instance::builder() const {
   std::vector<std::int64_t> label_shape;
   if (per_pixel) label_shape.assign(images.dims().begin() + 2, images.dims().end());
-  return {name, images, label_shape, training};
+  return {name, images, label_shape};
 }
 
 ir::Init he_normal(std::int64_t fan) {

@@ -18,10 +18,9 @@ struct Instance {
   bool per_pixel = false;
   double width = 1;
   bool dropout = true;
-  bool training = true;
 
   /// Checks the options; UserError names the one that is out of range.
-  Instance(const ModelInfo& info, const ModelOptions& options, bool is_training);
+  Instance(const ModelInfo& info, const ModelOptions& options);
 
   /// A channel count of the network scaled by `width`, at least 1.
   std::int64_t channels(std::int64_t full) const;

@@ -148,7 +148,7 @@ bool image_fits(const Entry& entry, ModelOptions options, std::int64_t image_siz
   options.batch = 1;
   options.image_size = image_size;
   try {
-    entry.build(Instance(entry.info, options, false));
+    entry.build(Instance(entry.info, options));
   } catch (const UserError&) {
     return false;
   }
@@ -177,9 +177,9 @@ ModelInfo find_model(const std::string& name) {
   return find_entry(name).info;
 }
 
-ir::Graph build_model(const std::string& name, const ModelOptions& options, bool training) {
+ir::Graph build_model(const std::string& name, const ModelOptions& options) {
   const Entry entry = find_entry(name);
-  const Instance instance(entry.info, options, training);
+  const Instance instance(entry.info, options);
   try {
     return entry.build(instance);
   } catch (const TooSmallError& error) {

@@ -32,8 +32,9 @@ std::vector<ModelInfo> list_models();
 /// what was meant; for a depth that cannot be reached it names the nearest two.
 ModelInfo find_model(const std::string& name);
 
-/// The model's forward graph with its loss. Throws UserError if an option is out of range or the image too
-/// small for the network; it then names the smallest that works.
-ir::Graph build_model(const std::string& name, const ModelOptions& options, bool training);
+/// The model's forward graph with its loss, for images [N, C, ...] and labels (inputs `images`, `labels`;
+/// outputs `loss` and, in evaluation, `logits` and `correct`). Throws UserError if an option is out of range
+/// or the image too small for the network; it then names the smallest that works.
+ir::Graph build_model(const std::string& name, const ModelOptions& options);
 
 }  // namespace penstock::models

@@ -120,7 +120,9 @@ class Checker {
   }
 
   /// Talks to other ranks, which wait until it does.
-  static bool is_exchange(ir::OpKind kind) { return ir::has_side_effects(kind) && kind != ir::OpKind::data; }
+  static bool is_exchange(ir::OpKind kind) {
+    return ir::has_side_effects(kind) && kind != ir::OpKind::input && kind != ir::OpKind::output;
+  }
 
   void step(const Instruction& in) {
     if (in.action == Action::run) return run(in);
@@ -219,8 +221,8 @@ class Checker {
     }
     OpState& state = ops_[static_cast<std::size_t>(in.id)];
     if (ir::has_side_effects(op.kind) && state.runs > 0) {
-      throw Violation{op.kind == ir::OpKind::data ? "it would take another batch"
-                                                  : "it would talk to the other ranks again"};
+      throw Violation{is_exchange(op.kind) ? "it would talk to the other ranks again"
+                                           : "it would talk to the caller again"};
     }
     if (state.runs > 0 && state.variant != in.variant) {
       throw Violation{fmt::format("it ran with variant {} before, and another kernel may make other bits",

@@ -227,8 +227,8 @@ class Explanation {
       lines_.emplace_back("  to compute it again: not possible, it is state");
     } else if (!info_.accesses.empty()) {
       const ir::OpId maker = info_.accesses.front().position;
-      if (problem_.graph->op(maker).kind == ir::OpKind::data) {
-        lines_.emplace_back("  to compute it again: not possible, it comes from the data set");
+      if (problem_.graph->op(maker).kind == ir::OpKind::input) {
+        lines_.emplace_back("  to compute it again: not possible, the caller writes it");
       } else {
         lines_.push_back(fmt::format("  to compute it again: {} for {}, and what that needs must be there",
                                      seconds_text(profile_.seconds(maker)), op_text(maker)));

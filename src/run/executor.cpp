@@ -1,9 +1,5 @@
 #include "run/executor.h"
 
-#include <cstring>
-#include <unordered_map>
-
-#include "base/error.h"
 #include "run/op_launcher.h"
 #include "run/residency.h"
 #include "run/state_mover.h"
@@ -28,17 +24,10 @@ class Executor::Impl {
     stats.settle_seconds = start - begin;
     residency_.count_into(&stats, trace_);
     ran_.assign(step.graph.ops.size(), false);
-    results_.clear();
     for (const plan::Instruction& in : plan.instructions) obey(in, step, context, stats);
     residency_.count_into(nullptr, nullptr);
     stats.step_seconds = clock_seconds() - start;
     return stats;
-  }
-
-  std::span<const std::byte> result(ir::TensorId tensor) const {
-    const auto found = results_.find(tensor);
-    require(found != results_.end(), "executor: not a result of the last step");
-    return found->second;
   }
 
  private:
@@ -81,17 +70,8 @@ class Executor::Impl {
       if (trace_->looks_at_transfers) residency_.look_for_complete();
     }
     for (const ir::TensorId output : step.graph.op(in.id).outputs) {
-      const ir::Tensor& tensor = step.graph.tensor(output);
-      residency_.changed(tensor.storage, output);
-      if (tensor.role == ir::Role::result) save_result(output, tensor);
+      residency_.changed(step.graph.tensor(output).storage, output);
     }
-  }
-
-  // Results are a few bytes that the caller reads when the plan has long released them.
-  void save_result(ir::TensorId id, const ir::Tensor& tensor) {
-    std::vector<std::byte>& bytes = results_[id];
-    bytes.resize(static_cast<std::size_t>(tensor.size_bytes()));
-    std::memcpy(bytes.data(), residency_.address(tensor.storage), bytes.size());
   }
 
   Residency residency_;
@@ -99,7 +79,6 @@ class Executor::Impl {
   OpLauncher launcher_;
   Trace* trace_ = nullptr;
   std::vector<bool> ran_;
-  std::unordered_map<ir::TensorId, std::vector<std::byte>> results_;
 };
 
 Executor::Executor(Pool& pool, const StorageMap& map, Tier* tier)
@@ -121,24 +100,6 @@ void Executor::borrow(ir::StorageId storage, const std::function<void(void*)>& u
 StepStats Executor::run(const lower::Executable& step, const plan::Plan& plan,
                         const kernels::StepContext& context) {
   return impl_->run(step, plan, context);
-}
-
-std::span<const std::byte> Executor::result(ir::TensorId tensor) const {
-  return impl_->result(tensor);
-}
-
-float Executor::result_f32(ir::TensorId tensor) const {
-  float value = 0;
-  require(result(tensor).size() == sizeof(value), "executor: the result is not one number");
-  std::memcpy(&value, result(tensor).data(), sizeof(value));
-  return value;
-}
-
-std::int32_t Executor::result_s32(ir::TensorId tensor) const {
-  std::int32_t value = 0;
-  require(result(tensor).size() == sizeof(value), "executor: the result is not one number");
-  std::memcpy(&value, result(tensor).data(), sizeof(value));
-  return value;
 }
 
 void Executor::quiesce() {

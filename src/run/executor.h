@@ -1,10 +1,8 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -44,11 +42,6 @@ class Executor {
   /// Runs one step. All state of the plan's boundary must have been written. Where the state is not at that
   /// boundary (first step, another plan than last time, state read in between) it is moved there first.
   StepStats run(const lower::Executable& step, const plan::Plan& plan, const kernels::StepContext& context);
-
-  /// The value of a tensor of role `result` of the last step that ran. Valid until the next step.
-  std::span<const std::byte> result(ir::TensorId tensor) const;
-  float result_f32(ir::TensorId tensor) const;
-  std::int32_t result_s32(ir::TensorId tensor) const;
 
   /// Waits for all transfers that cross the step's boundary.
   void quiesce();

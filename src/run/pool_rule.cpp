@@ -43,8 +43,8 @@ bool can_overwrite(const lower::Executable& step, std::size_t op, std::size_t ou
 void find_overwrites(const lower::Executable& step, plan::Problem& problem) {
   if (!problem.remaps) return;
   const auto may_share = [&](const ir::Tensor& tensor) {
-    return !problem.storage(tensor.storage).carried && tensor.role != ir::Role::data &&
-           tensor.role != ir::Role::result && problem.storage(tensor.storage).footprint_bytes > 0;
+    return !problem.storage(tensor.storage).carried && tensor.role != ir::Role::input &&
+           problem.storage(tensor.storage).footprint_bytes > 0;
   };
   for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
     const ir::Op& op = step.graph.ops[i];

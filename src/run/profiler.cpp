@@ -204,6 +204,8 @@ std::vector<std::vector<double>> Profiler::op_seconds(const lower::Executable& s
     const ir::Op& op = step.graph.ops[i];
     if (ir::has_side_effects(op.kind)) {
       double bytes = 0;
+      if (op.kind == ir::OpKind::output)
+        bytes = static_cast<double>(step.graph.tensor(op.inputs[0]).size_bytes());
       for (const ir::TensorId t : op.outputs) {
         const bool in_place =
             !op.inputs.empty() && step.graph.tensor(t).storage == step.graph.tensor(op.inputs[0]).storage;

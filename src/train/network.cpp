@@ -123,10 +123,10 @@ models::ModelInfo network_info(const Network& network) {
   return info;
 }
 
-ir::Graph build_network(const Network& network, const models::ModelOptions& options, bool training) {
-  if (!network.define) return models::build_model(network.name, options, training);
-  models::Builder builder(
-      network.name, {options.batch, options.channels, options.image_size, options.image_size}, {}, training);
+ir::Graph build_network(const Network& network, const models::ModelOptions& options) {
+  if (!network.define) return models::build_model(network.name, options);
+  models::Builder builder(network.name,
+                          {options.batch, options.channels, options.image_size, options.image_size}, {});
   Layers::Impl impl{builder, options.classes};
   Layers layers(&impl);
   const Value logits = network.define(layers, builder.images());

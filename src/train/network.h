@@ -10,6 +10,6 @@ namespace penstock::training {
 models::ModelInfo network_info(const Network& network);
 
 /// The network's forward graph with its loss, for images of the given sizes.
-ir::Graph build_network(const Network& network, const models::ModelOptions& options, bool training);
+ir::Graph build_network(const Network& network, const models::ModelOptions& options);
 
 }  // namespace penstock::training

@@ -7,7 +7,7 @@ namespace penstock::training {
 
 ir::Graph training_graph(const Network& network, const models::ModelOptions& options,
                          const OptimizerOptions& optimizer) {
-  ir::Graph graph = lower::fuse(build_network(network, options, true));
+  ir::Graph graph = lower::fuse(lower::for_training(build_network(network, options)));
   autodiff::append_backward(graph, graph.loss,
                             [&optimizer](ir::Graph& step, ir::TensorId parameter, ir::TensorId gradient) {
                               append_update(step, parameter, gradient, optimizer);
@@ -30,7 +30,7 @@ Program make_program(const Network& network, const models::ModelOptions& options
     if (variants) lower::add_variants(*program.training, *program.backend);
   }
   if (evaluation) {
-    const ir::Graph graph = lower::fuse(build_network(network, options, false));
+    const ir::Graph graph = lower::fuse(lower::for_evaluation(build_network(network, options)));
     program.evaluation = std::make_unique<lower::Executable>(
         lower::lower(graph, *program.backend, {}, program.training.get()));
     if (program.training) lower::share_state(*program.evaluation, *program.training);

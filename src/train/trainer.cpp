@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -24,6 +25,14 @@
 namespace penstock {
 namespace training {
 namespace {
+
+/// What image networks have as their inputs: images, labels.
+constexpr int kImagesInput = 0;
+
+void feed_part(Loader& loader, int input, void* to) {
+  if (input == kImagesInput) return loader.next_images(static_cast<float*>(to));
+  loader.next_labels(static_cast<std::int32_t*>(to));
+}
 
 /// One run of `train` or `evaluate`, from the options to the result.
 class Run {
@@ -111,11 +120,16 @@ class Run {
     const double started = run::clock_seconds();
     Loader loader(*job_.data.train, job_.sampler(), job_.position,
                   std::max<std::int64_t>(0, job_.steps - job_.first_step));
+    const int loss_port = job_.program.training->graph.find_output("loss");
     kernels::StepContext context;
     context.seed = job_.seed;
     context.first_sample = job_.ranks->rank() * job_.options.batch;
     context.exchanger = &exchanger_;
-    context.feed = [&](float* images, std::int32_t* labels) { loader.next(images, labels); };
+    context.feed = [&](int input, void* to) { feed_part(loader, input, to); };
+    float step_loss = 0;
+    context.take = [&](int output, const void* from) {
+      if (output == loss_port) std::memcpy(&step_loss, from, sizeof(step_loss));
+    };
     std::vector<double> stalls, recomputes, computes;
     run::Trace events;
     events.looks_at_transfers = recorder_.wanted();
@@ -129,8 +143,7 @@ class Run {
       context.learning_rate = job_.schedule.at(step);
       const double begin = run::clock_seconds();
       const run::StepStats stats = engine_->train_step(context);
-      const double loss =
-          mean_over_ranks(*job_.ranks, engine_->executor().result_f32(job_.program.training->graph.loss));
+      const double loss = mean_over_ranks(*job_.ranks, step_loss);
       result_.step_seconds.push_back(run::clock_seconds() - begin);
       result_.loss.push_back(loss);
       result_.swapped_out_bytes = stats.swapped_out_bytes;
@@ -240,18 +253,25 @@ class Run {
     const std::int64_t labels_per_image = job_.data.test->geometry().label_values();
     kernels::StepContext context;
     context.seed = job_.seed;
+    const int correct_port = job_.program.evaluation->graph.find_output("correct");
+    std::int32_t batch_correct = 0;
+    context.take = [&](int output, const void* from) {
+      if (output == correct_port) std::memcpy(&batch_correct, from, sizeof(batch_correct));
+    };
     std::int64_t correct = 0;
     std::vector<double> seconds;
     for (std::int64_t batch = 0; batch < batches; ++batch) {
-      context.feed = [&](float* images, std::int32_t* labels) {
-        loader.next(images, labels);
+      context.feed = [&](int input, void* to) {
+        feed_part(loader, input, to);
+        if (input == kImagesInput) return;
         // No answer is right for the images that only fill up the last batch.
+        auto* labels = static_cast<std::int32_t*>(to);
         std::fill(labels + order.valid_samples(batch) * labels_per_image,
                   labels + job_.options.batch * labels_per_image, -1);
       };
       const double begin = run::clock_seconds();
       engine_->evaluate_step(context);
-      correct += engine_->executor().result_s32(job_.program.evaluation->graph.correct);
+      correct += batch_correct;
       seconds.push_back(run::clock_seconds() - begin);
     }
     correct = sum_over_ranks(*job_.ranks, correct);

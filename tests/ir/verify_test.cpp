@@ -13,18 +13,18 @@ using ::testing::HasSubstr;
 struct Sample {
   Sample() {
     graph.name = "sample";
-    const TensorId images = graph.add_tensor("images", DType::f32, {4, 3}, Role::data);
-    const TensorId labels = graph.add_tensor("labels", DType::s32, {4}, Role::data);
-    graph.add_op({OpKind::data, Phase::forward, "data", {}, {images, labels}, NoAttrs{}});
+    const TensorId images = graph.add_input("images", DType::f32, {4, 3});
+    const TensorId labels = graph.add_input("labels", DType::s32, {4});
     w = graph.add_state("w", {5, 3}, Role::parameter, {});
     y = graph.add_tensor("y", DType::f32, {4, 3}, Role::activation);
     graph.add_op({OpKind::activation, Phase::forward, "relu", {images}, {y}, ActivationAttrs{}});
     z = graph.add_tensor("z", DType::f32, {4, 5}, Role::activation);
     graph.add_op({OpKind::linear, Phase::forward, "linear", {y, w}, {z}, LinearAttrs{}});
-    loss = graph.add_tensor("loss", DType::f32, {1}, Role::result);
+    loss = graph.add_tensor("loss", DType::f32, {1}, Role::activation);
     p = graph.add_tensor("p", DType::f32, {4, 5}, Role::activation);
     graph.add_op({OpKind::cross_entropy, Phase::forward, "loss", {z, labels}, {loss, p}, NoAttrs{}});
     graph.loss = loss;
+    graph.add_output("loss", loss);
     dw = graph.add_tensor("w.grad", DType::f32, {5, 3}, Role::gradient);
     graph.add_op({OpKind::linear_backward_weights, Phase::backward, "linear", {y, p}, {dw}, LinearAttrs{}});
     updated = graph.add_successor(w, "w.updated");
@@ -57,19 +57,19 @@ TEST(Verify, AcceptsASoundGraph) {
 
 TEST(Verify, RejectsAReadBeforeTheWrite) {
   Sample sample;
-  std::swap(sample.graph.ops[1], sample.graph.ops[2]);
+  std::swap(sample.graph.ops[2], sample.graph.ops[3]);
   EXPECT_THAT(sample.problem(), HasSubstr("reads y, which nothing wrote before"));
 }
 
 TEST(Verify, RejectsATensorWrittenTwice) {
   Sample sample;
-  sample.graph.ops.push_back(sample.graph.ops[1]);
+  sample.graph.ops.push_back(sample.graph.ops[2]);
   EXPECT_THAT(sample.problem(), HasSubstr("writes y, which was written before"));
 }
 
 TEST(Verify, RejectsAWrongProducer) {
   Sample sample;
-  sample.graph.tensor(sample.y).producer = 2;
+  sample.graph.tensor(sample.y).producer = 3;
   EXPECT_THAT(sample.problem(), HasSubstr("is not the producer of its output y"));
 }
 
@@ -94,7 +94,7 @@ TEST(Verify, RejectsAWrongNumberOfTensors) {
 TEST(Verify, RejectsAttributesOfAnotherOp) {
   Sample sample;
   sample.op("linear").attrs = ConvAttrs{};
-  EXPECT_THAT(sample.problem(), HasSubstr("op 2 (linear linear): it has attributes of another op"));
+  EXPECT_THAT(sample.problem(), HasSubstr("op 3 (linear linear): it has attributes of another op"));
 }
 
 TEST(Verify, RejectsAWrongShape) {
@@ -111,8 +111,8 @@ TEST(Verify, RejectsAWrongShape) {
 
 TEST(Verify, RejectsAWrongDtype) {
   Sample sample;
-  sample.graph.tensor(sample.graph.ops[0].outputs[1]).dtype = DType::f32;
-  EXPECT_THAT(sample.problem(), HasSubstr("output labels may not be f32"));
+  sample.graph.tensor(sample.graph.ops[1].outputs[0]).dtype = DType::f32;
+  EXPECT_THAT(sample.problem(), HasSubstr("input labels may not be f32"));
   Sample other;
   other.graph.tensor(other.y).dtype = DType::s32;
   EXPECT_THAT(other.problem(), HasSubstr("output y may not be s32"));
@@ -178,11 +178,29 @@ TEST(Verify, RejectsACarriedTensorThatIsNotState) {
   EXPECT_THAT(sample.problem(), HasSubstr("carried tensor y is not state"));
 }
 
-TEST(Verify, RejectsALossThatIsOverwritten) {
+TEST(Verify, RejectsALossThatIsNotOneNumber) {
   Sample sample;
-  const TensorId after = sample.graph.add_successor(sample.loss, "after");
-  sample.graph.add_op({OpKind::activation, Phase::update, "late", {sample.loss}, {after}, ActivationAttrs{}});
-  EXPECT_THAT(sample.problem(), HasSubstr("the loss cannot be read after the step"));
+  sample.graph.loss = sample.z;
+  EXPECT_THAT(sample.problem(), HasSubstr("the loss is f32[4, 5]"));
+}
+
+TEST(Verify, RejectsPortsThatTheirOpsDoNotKnow) {
+  Sample sample;
+  sample.graph.inputs[1].tensor = sample.y;
+  EXPECT_THAT(sample.problem(), HasSubstr("op 1 (input labels): its port has another tensor"));
+  Sample other;
+  other.graph.outputs[0].tensor = other.z;
+  EXPECT_THAT(other.problem(), HasSubstr("its port has another tensor"));
+  Sample none;
+  none.graph.outputs.clear();
+  EXPECT_THAT(none.problem(), HasSubstr("there is no such port"));
+}
+
+TEST(Graph, FindsPortsByName) {
+  const Sample sample;
+  EXPECT_EQ(sample.graph.find_input("labels"), 1);
+  EXPECT_EQ(sample.graph.find_output("loss"), 0);
+  EXPECT_EQ(sample.graph.find_input("loss"), kNone);
 }
 
 TEST(Verify, KnowsReordersAndLayouts) {
@@ -210,11 +228,11 @@ TEST(Graph, StorageIsAsLargeAsItsLargestTensor) {
 TEST(Print, HasALineForEachOpAndTotalsByRole) {
   Sample sample;
   const std::string text = print(sample.graph);
-  EXPECT_THAT(text, HasSubstr("sample: 6 ops, 9 tensors, 8 storages\n"));
-  EXPECT_THAT(text, HasSubstr("     1 forward  activation{relu} relu: images f32[4, 3] -> y f32[4, 3]\n"));
+  EXPECT_THAT(text, HasSubstr("sample: 8 ops, 9 tensors, 8 storages\n"));
+  EXPECT_THAT(text, HasSubstr("     2 forward  activation{relu} relu: images f32[4, 3] -> y f32[4, 3]\n"));
   EXPECT_THAT(
       text,
-      HasSubstr("     5 update   sgd_update update: w f32[5, 3], w.grad f32[5, 3] -> w.updated f32[5, 3]\n"));
+      HasSubstr("     7 update   sgd_update update: w f32[5, 3], w.grad f32[5, 3] -> w.updated f32[5, 3]\n"));
   EXPECT_THAT(text, HasSubstr("     1 parameter        60 B\n"));
   sample.graph.tensor(sample.y).layout = {"blocked", 64, nullptr};
   EXPECT_THAT(print(sample.graph), HasSubstr("y f32[4, 3]:blocked"));

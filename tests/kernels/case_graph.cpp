@@ -97,6 +97,7 @@ class CaseBuilder {
 
   void add_op(const std::vector<TensorId>& inputs) {
     std::vector<TensorId> outputs = updates_state() ? successors(inputs) : new_outputs(inputs);
+    if (case_.kind == OpKind::input) graph().inputs.push_back({"input", outputs[0]});
     graph().add_op({case_.kind, ir::Phase::forward, "op", inputs, std::move(outputs), case_.attrs});
   }
 
@@ -126,7 +127,7 @@ class CaseBuilder {
     std::vector<TensorId> outputs;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const bool workspace = i == 1 && (case_.kind == OpKind::max_pool || case_.kind == OpKind::batch_norm);
-      const bool integers = case_.kind == OpKind::count_correct || (case_.kind == OpKind::data && i == 1);
+      const bool integers = case_.kind == OpKind::count_correct;
       outputs.push_back(graph().add_tensor("output" + std::to_string(i),
                                            workspace  ? ir::DType::u8
                                            : integers ? ir::DType::s32

@@ -60,6 +60,7 @@ struct ToJson {
   json operator()(const ir::UpsampleAttrs& a) const {
     return {{"factor", a.factor}, {"bilinear", a.bilinear}};
   }
+  json operator()(const ir::PortAttrs& a) const { return {{"port", a.port}}; }
   json operator()(const ir::TransposeAttrs& a) const { return {{"order", a.order}}; }
   json operator()(const ir::SgdAttrs& a) const {
     return {{"momentum", a.momentum}, {"weight_decay", a.weight_decay}, {"nesterov", a.nesterov}};
@@ -116,7 +117,7 @@ json attrs_json(const ir::Attrs& attrs) {
                  ir::StatisticsAttrs, ir::ActivationAttrs, ir::PoolAttrs, ir::LrnAttrs, ir::DropoutAttrs,
                  ir::AxisAttrs, ir::PadAttrs, ir::UpsampleAttrs, ir::TransposeAttrs, ir::SgdAttrs,
                  ir::AdamAttrs, ir::AttentionAttrs, ir::LayerNormAttrs, ir::EmbeddingAttrs, ir::RotaryAttrs,
-                 ir::GateAttrs, ir::OutputLossAttrs, ir::ClipAttrs>(attrs);
+                 ir::GateAttrs, ir::OutputLossAttrs, ir::ClipAttrs, ir::PortAttrs>(attrs);
 }
 
 json describe(const OpCase& op_case) {
@@ -161,7 +162,8 @@ TEST(OpGolden, ReferenceAgreesWithPyTorch) {
   const json golden = json::parse(file);
   const auto backend = kernels::make_reference_backend();
   for (const OpCase& op_case : op_cases()) {
-    const bool unknown_to_pytorch = op_case.kind == ir::OpKind::data || op_case.kind == ir::OpKind::reorder ||
+    const bool unknown_to_pytorch = op_case.kind == ir::OpKind::input ||
+                                    op_case.kind == ir::OpKind::reorder ||
                                     op_case.kind == ir::OpKind::dropout || drops_attention(op_case);
     ASSERT_EQ(golden.contains(op_case.name), !unknown_to_pytorch) << op_case.name;
     if (unknown_to_pytorch) continue;

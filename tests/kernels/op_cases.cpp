@@ -327,7 +327,7 @@ void add_shapes(Cases& cases) {
   cases.push_back({"transpose", OpKind::transpose, ir::TransposeAttrs{{0, 2, 3, 1}}, {{{2, 3, 4, 5}}}});
   cases.push_back({"transpose_cycle", OpKind::transpose, ir::TransposeAttrs{{2, 0, 1}}, {{{2, 3, 4}}}});
   cases.push_back({"reorder", OpKind::reorder, ir::NoAttrs{}, {fixed({2, 3, 4, 5})}});
-  cases.push_back({"data", OpKind::data, ir::NoAttrs{}, {}, {{2, 3, 5, 4}, {2}}});
+  cases.push_back({"input", OpKind::input, ir::PortAttrs{}, {}, {{2, 3, 5, 4}}});
 }
 
 void add_updates(Cases& cases) {

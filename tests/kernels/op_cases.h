@@ -31,10 +31,10 @@ struct CaseInput {
 /// batch_norm_statistics op in front of it; with all its inputs given it is the one of evaluation.
 struct OpCase {
   std::string name;
-  ir::OpKind kind = ir::OpKind::data;
+  ir::OpKind kind = ir::OpKind::input;
   ir::Attrs attrs;
   std::vector<CaseInput> inputs;
-  std::vector<ir::Shape> outputs = {};  ///< only where the inputs do not decide them: data, reshape, split
+  std::vector<ir::Shape> outputs = {};  ///< only where the inputs do not decide them: input, reshape, split
   bool finite_differences = true;       ///< off where it would take long or meet a kink
 };
 

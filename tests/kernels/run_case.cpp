@@ -176,12 +176,11 @@ class Runner {
   }
 
   void prepare_feed(const ir::Op& op) {
-    if (op.kind != ir::OpKind::data) return;
-    const std::int64_t images = graph_.tensor(op.outputs[0]).shape.elements();
-    const std::int64_t labels = graph_.tensor(op.outputs[1]).shape.elements();
-    feed_ = [=](float* image, std::int32_t* label) {
-      for (std::int64_t i = 0; i < images; ++i) image[i] = 0.5F * static_cast<float>(i);
-      for (std::int64_t i = 0; i < labels; ++i) label[i] = static_cast<std::int32_t>(i + 1);
+    if (op.kind != ir::OpKind::input) return;
+    const std::int64_t count = graph_.tensor(op.outputs[0]).shape.elements();
+    feed_ = [=](int input, void* to) {
+      for (std::int64_t i = 0; i < count; ++i)
+        static_cast<float*>(to)[i] = 0.5F * static_cast<float>(i) + static_cast<float>(input);
     };
   }
 
@@ -206,7 +205,7 @@ class Runner {
   const RunOptions& options_;
   ir::Graph graph_;  ///< with the layouts, and a tensor more for each reordered input
   kernels::StepContext step_;
-  std::function<void(float*, std::int32_t*)> feed_;
+  std::function<void(int, void*)> feed_;
   std::map<TensorId, Memory> memory_;
   std::vector<TensorId> placed_;  ///< weights whose layout is decided
   std::vector<CaseOutput> outputs_;

@@ -16,11 +16,12 @@ using models::Builder;
 
 /// Convolutions in blocked layouts with odd channels, small vectors, one large matrix.
 ir::Graph step() {
-  Builder b("exchange", {4, 3, 12, 12}, {}, true);
+  Builder b("exchange", {4, 3, 12, 12}, {});
   auto x = b.relu(b.batch_norm("bn1", b.conv("conv1", b.images(), 16, {.kernel = {3}, .bias = false})));
   x = b.relu(b.conv("conv2", x, 21, {.kernel = {3}, .padding = {1}}));
-  return training_step(b.finish(b.linear("fc", b.relu(b.linear("hidden", b.flatten(x), 30)), 7)),
-                       {0.9F, 0.01F});
+  return training_step(
+      lower::for_training(b.finish(b.linear("fc", b.relu(b.linear("hidden", b.flatten(x), 30)), 7))),
+      {0.9F, 0.01F});
 }
 
 lower::Executable lowered(kernels::Backend& backend, const lower::ExchangeOptions& exchange) {

@@ -28,7 +28,7 @@ ir::Graph finish(Builder& builder, models::Value x) {
 }
 
 TEST(Fuse, BatchNormTakesTheReluBehindIt) {
-  Builder b("net", {2, 3, 8, 8}, {}, true);
+  Builder b("net", {2, 3, 8, 8}, {});
   const ir::Graph fused = lower::fuse(finish(b, b.relu(b.batch_norm("bn", b.images()))));
   EXPECT_EQ(count(fused, OpKind::activation), 0);
   const ir::Op& norm = last(fused, OpKind::batch_norm);
@@ -40,8 +40,9 @@ TEST(Fuse, BatchNormTakesTheReluBehindIt) {
 }
 
 TEST(Fuse, EvaluationKeepsNoMask) {
-  Builder b("net", {2, 3, 8, 8}, {}, false);
-  const ir::Graph fused = lower::fuse(finish(b, b.relu(b.batch_norm("bn", b.images()))));
+  Builder b("net", {2, 3, 8, 8}, {});
+  const ir::Graph fused =
+      lower::fuse(lower::for_evaluation(finish(b, b.relu(b.batch_norm("bn", b.images())))));
   const ir::Op& norm = last(fused, OpKind::batch_norm);
   EXPECT_TRUE(norm.attrs_as<ir::NormAttrs>().relu);
   EXPECT_FALSE(norm.attrs_as<ir::NormAttrs>().mask);
@@ -50,7 +51,7 @@ TEST(Fuse, EvaluationKeepsNoMask) {
 }
 
 TEST(Fuse, BatchNormTakesTheAdditionAndTheRelu) {
-  Builder b("net", {2, 3, 8, 8}, {}, true);
+  Builder b("net", {2, 3, 8, 8}, {});
   const auto main = b.batch_norm("bn1", b.images());
   const auto shortcut = b.batch_norm("bn2", b.images());
   const ir::Graph fused = lower::fuse(finish(b, b.relu(b.add(main, shortcut))));
@@ -67,7 +68,7 @@ TEST(Fuse, BatchNormTakesTheAdditionAndTheRelu) {
 }
 
 TEST(Fuse, AnIntermediateWithAnotherUseStays) {
-  Builder b("net", {2, 3, 8, 8}, {}, true);
+  Builder b("net", {2, 3, 8, 8}, {});
   const auto norm = b.batch_norm("bn", b.images());
   const ir::Graph fused = lower::fuse(finish(b, b.multiply(norm, b.relu(norm))));
   EXPECT_EQ(count(fused, OpKind::activation), 1);
@@ -76,7 +77,7 @@ TEST(Fuse, AnIntermediateWithAnotherUseStays) {
 }
 
 TEST(Fuse, ConvolutionAndLinearTakeTheRelu) {
-  Builder b("net", {2, 3, 8, 8}, {}, true);
+  Builder b("net", {2, 3, 8, 8}, {});
   const auto x = b.relu(b.conv("conv", b.images(), 4, {}));
   const auto h = b.relu(b.linear("hidden", b.flatten(x), 5));
   const ir::Graph fused = lower::fuse(b.finish(b.linear("fc", h, 3)));
@@ -87,7 +88,7 @@ TEST(Fuse, ConvolutionAndLinearTakeTheRelu) {
 }
 
 TEST(Fuse, OtherActivationsStay) {
-  Builder b("net", {2, 3, 8, 8}, {}, true);
+  Builder b("net", {2, 3, 8, 8}, {});
   const auto x = b.activation(b.conv("conv", b.images(), 4, {}), {ir::Activation::sigmoid});
   EXPECT_EQ(count(lower::fuse(finish(b, x)), OpKind::activation), 1);
 }

@@ -17,8 +17,8 @@ using models::Builder;
 
 /// Every kind of joint that layouts have to get over: blocked and plain, odd channel counts, residuals,
 /// concat, a transposed convolution, flattening.
-ir::Graph mixed_network(bool training) {
-  Builder b("mixed", {4, 3, 19, 17}, {}, training);
+ir::Graph mixed_network() {
+  Builder b("mixed", {4, 3, 19, 17}, {});
   auto x = b.relu(
       b.batch_norm("bn1", b.conv("conv1", b.images(), 16, {.kernel = {3}, .stride = {2}, .bias = false})));
   x = b.max_pool(x, {.kernel = {3}, .stride = {2}, .padding = {1}});
@@ -37,7 +37,7 @@ ir::Graph mixed_network(bool training) {
 
 /// Bottleneck blocks with and without a stride, all channel counts in whole blocks.
 ir::Graph residual_network() {
-  Builder b("residual", {6, 3, 26, 30}, {}, true);
+  Builder b("residual", {6, 3, 26, 30}, {});
   auto x = b.relu(b.batch_norm(
       "bn", b.conv("conv", b.images(), 32, {.kernel = {7}, .stride = {2}, .padding = {3}, .bias = false})));
   const auto block = [&](const std::string& name, models::Value in, std::int64_t width, std::int64_t stride) {
@@ -59,6 +59,11 @@ ir::Graph residual_network() {
   return b.finish(b.linear("fc", b.flatten(b.global_avg_pool(x)), 10));
 }
 
+/// What a training step begins with.
+ir::Graph forward_step(const ir::Graph& network) {
+  return lower::fuse(lower::for_training(network));
+}
+
 void expect_close(const std::map<std::string, std::vector<float>>& have,
                   const std::map<std::string, std::vector<float>>& want, double tolerance) {
   ASSERT_EQ(have.size(), want.size());
@@ -76,7 +81,7 @@ void expect_close(const std::map<std::string, std::vector<float>>& have,
 }
 
 void expect_same_training(const ir::Graph& forward, int steps, double tolerance) {
-  const ir::Graph graph = training_step(lower::fuse(forward), {.momentum = 0.9F, .weight_decay = 1e-3F});
+  const ir::Graph graph = training_step(forward_step(forward), {.momentum = 0.9F, .weight_decay = 1e-3F});
   const auto fast = kernels::make_cpu_backend();
   const auto plain = kernels::make_reference_backend();
   const lower::Executable fast_step = lower::lower(graph, *fast);
@@ -91,7 +96,7 @@ void expect_same_training(const ir::Graph& forward, int steps, double tolerance)
 }
 
 TEST(Lower, TrainsAMixedNetworkAsTheReferenceDoes) {
-  expect_same_training(mixed_network(true), 3, 1e-4);
+  expect_same_training(mixed_network(), 3, 1e-4);
 }
 
 TEST(Lower, TrainsAResidualNetworkAsTheReferenceDoes) {
@@ -99,7 +104,7 @@ TEST(Lower, TrainsAResidualNetworkAsTheReferenceDoes) {
 }
 
 TEST(Lower, SharingMemoryChangesNothing) {
-  const ir::Graph graph = training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F});
+  const ir::Graph graph = training_step(forward_step(mixed_network()), {.momentum = 0.9F});
   const auto backend = kernels::make_cpu_backend();
   const lower::Executable shared = lower::lower(graph, *backend);
   lower::LowerOptions each_apart;
@@ -113,12 +118,12 @@ TEST(Lower, SharingMemoryChangesNothing) {
 }
 
 TEST(Lower, BatchNormBackwardAndReluWriteInPlace) {
-  Builder b("net", {2, 16, 8, 8}, {}, true);
+  Builder b("net", {2, 16, 8, 8}, {});
   const auto x = b.conv("conv1", b.images(), 16, {.kernel = {3}, .padding = {1}, .bias = false});
   const auto y = b.relu(b.add(b.batch_norm("bn", x), b.images()));
   const auto z = b.relu(b.conv("conv2", y, 16, {.kernel = {1}}));
   const ir::Graph graph =
-      training_step(lower::fuse(b.finish(b.linear("fc", b.flatten(b.global_avg_pool(z)), 4))), {});
+      training_step(forward_step(b.finish(b.linear("fc", b.flatten(b.global_avg_pool(z)), 4))), {});
   const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   for (const ir::Op& op : step.graph.ops) {
@@ -140,7 +145,7 @@ TEST(Lower, BatchNormBackwardAndReluWriteInPlace) {
 
 TEST(Lower, ReordersActivationsOnlyWhereLayoutsMeet) {
   const ir::Graph graph =
-      training_step(lower::fuse(models::build_model("resnet18", {.batch = 2, .image_size = 224}, true)), {});
+      training_step(forward_step(models::build_model("resnet18", {.batch = 2, .image_size = 224})), {});
   const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   for (const ir::Op& op : step.graph.ops) {
@@ -150,11 +155,11 @@ TEST(Lower, ReordersActivationsOnlyWhereLayoutsMeet) {
 }
 
 TEST(Lower, ATensorIsReorderedOncePerLayout) {
-  Builder b("net", {2, 16, 8, 8}, {}, false);
+  Builder b("net", {2, 16, 8, 8}, {});
   const auto x = b.conv("conv", b.images(), 16, {.kernel = {3}});
   const auto a = b.linear("a", b.flatten(x), 4);
   const auto c = b.linear("b", b.flatten(x), 4);
-  const ir::Graph graph = b.finish(b.add(a, c));
+  const ir::Graph graph = lower::for_evaluation(b.finish(b.add(a, c)));
   const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   int reorders = 0;
@@ -171,7 +176,7 @@ TEST(Lower, ATensorIsReorderedOncePerLayout) {
 }
 
 TEST(Lower, UpdatesKeepTheStatesLayout) {
-  const ir::Graph graph = training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F});
+  const ir::Graph graph = training_step(forward_step(mixed_network()), {.momentum = 0.9F});
   const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   EXPECT_EQ(step.kernels.size(), step.graph.ops.size());
@@ -187,8 +192,9 @@ TEST(Lower, UpdatesKeepTheStatesLayout) {
 TEST(Lower, EvaluationSharesTheTrainingState) {
   const auto backend = kernels::make_cpu_backend();
   const lower::Executable train =
-      lower::lower(training_step(lower::fuse(mixed_network(true)), {.momentum = 0.9F}), *backend);
-  lower::Executable test = lower::lower(lower::fuse(mixed_network(false)), *backend, {}, &train);
+      lower::lower(training_step(forward_step(mixed_network()), {.momentum = 0.9F}), *backend);
+  lower::Executable test =
+      lower::lower(lower::fuse(lower::for_evaluation(mixed_network())), *backend, {}, &train);
   lower::share_state(test, train);
   EXPECT_NO_THROW(ir::verify(test.graph));
   std::map<std::string, const ir::Tensor*> states;
@@ -209,8 +215,8 @@ TEST(Lower, EvaluationSharesTheTrainingState) {
 }
 
 TEST(RepeatNorms, GivesTheSameBitsWithLessHeld) {
-  for (const ir::Graph& forward : {mixed_network(true), residual_network()}) {
-    const ir::Graph held = training_step(lower::fuse(forward), {.momentum = 0.9F});
+  for (const ir::Graph& forward : {mixed_network(), residual_network()}) {
+    const ir::Graph held = training_step(forward_step(forward), {.momentum = 0.9F});
     const ir::Graph repeated = lower::repeat_norms(held);
     EXPECT_GT(repeated.ops.size(), held.ops.size());
     const auto readers = ir::consumers(repeated);
@@ -231,9 +237,10 @@ TEST(RepeatNorms, GivesTheSameBitsWithLessHeld) {
 }
 
 TEST(SliceUpdates, NeverHasAWholeGradientAndTrainsTheSame) {
-  Builder b("wide", {5, 2, 6, 6}, {}, true);
+  Builder b("wide", {5, 2, 6, 6}, {});
   const auto hidden = b.relu(b.linear("wide", b.flatten(b.images()), 301));
-  const ir::Graph whole = training_step(lower::fuse(b.finish(b.linear("fc", hidden, 3))), {.momentum = 0.9F});
+  const ir::Graph whole =
+      training_step(forward_step(b.finish(b.linear("fc", hidden, 3))), {.momentum = 0.9F});
   const std::int64_t slice_bytes = 16 * 1024;
   const ir::Graph sliced = lower::slice_updates(whole, slice_bytes);
   EXPECT_NO_THROW(ir::verify(sliced));

@@ -9,6 +9,9 @@
 namespace penstock::testing {
 namespace {
 
+/// Labels are below it: the least that the tested networks have.
+constexpr std::uint32_t kClasses = 3;
+
 std::uint32_t number_of(const std::string& name) {
   return static_cast<std::uint32_t>(std::hash<std::string>{}(name));
 }
@@ -50,13 +53,22 @@ StepRunner::StepRunner(kernels::Backend& backend, const lower::Executable& execu
   context_.seed = 3;
   context_.learning_rate = 0.05;
   const ir::Graph& graph = executable.graph;
-  context_.feed = [this, &graph](float* images, std::int32_t* labels) {
+  context_.feed = [this, &graph](int input, void* to) {
+    const ir::Tensor& tensor = graph.tensor(graph.inputs[static_cast<std::size_t>(input)].tensor);
     const CounterRandom random(5, RandomPurpose::synthetic, context_.step, 0);
-    const auto pixels = static_cast<std::uint64_t>(graph.tensor(graph.images).shape.elements());
-    const auto count = static_cast<std::uint64_t>(graph.tensor(graph.labels).shape.elements());
-    const auto classes = static_cast<std::uint32_t>(graph.tensor(graph.logits).shape[1]);
-    for (std::uint64_t i = 0; i < pixels; ++i) images[i] = random.normal(i);
-    for (std::uint64_t i = 0; i < count; ++i) labels[i] = static_cast<std::int32_t>(random.bits(i) % classes);
+    const auto count = static_cast<std::uint64_t>(tensor.shape.elements());
+    auto* floats = static_cast<float*>(to);
+    auto* integers = static_cast<std::int32_t*>(to);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (tensor.dtype == ir::DType::f32) {
+        floats[i] = random.normal(i);
+      } else {
+        integers[i] = static_cast<std::int32_t>(random.bits(i) % kClasses);
+      }
+    }
+  };
+  context_.take = [this, &graph](int output, const void* from) {
+    if (output == graph.find_output("loss")) loss_ = *static_cast<const float*>(from);
   };
 }
 
@@ -85,7 +97,7 @@ float StepRunner::run() {
     executable_.kernels[i]->run({inputs, outputs, scratch_.data(), &context_});
   }
   ++context_.step;
-  return *static_cast<float*>(address(graph.loss));
+  return loss_;
 }
 
 std::map<std::string, std::vector<float>> StepRunner::state() const {

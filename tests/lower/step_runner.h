@@ -36,6 +36,7 @@ class StepRunner {
   mutable std::vector<std::vector<float>> storages_;
   mutable std::vector<float> scratch_;
   kernels::StepContext context_;
+  float loss_ = 0;
 };
 
 }  // namespace penstock::testing

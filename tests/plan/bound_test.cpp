@@ -62,9 +62,9 @@ struct Chain {
   ir::TensorId add(const char* name, std::int64_t elements, const std::vector<ir::TensorId>& inputs) {
     const bool is_data = inputs.empty();
     const ir::TensorId made =
-        graph.add_tensor(name, ir::DType::f32, {elements}, is_data ? ir::Role::data : ir::Role::activation);
+        graph.add_tensor(name, ir::DType::f32, {elements}, is_data ? ir::Role::input : ir::Role::activation);
     ir::Op op;
-    op.kind = is_data ? ir::OpKind::data : ir::OpKind::conv;
+    op.kind = is_data ? ir::OpKind::input : ir::OpKind::conv;
     op.name = name;
     op.inputs = inputs;
     op.outputs = {made};

@@ -19,13 +19,13 @@ struct Small {
   enum Op : ir::OpId { data, f, g, u };
 
   Small() {
-    x = graph.add_tensor("x", ir::DType::f32, {16}, ir::Role::data);
+    x = graph.add_tensor("x", ir::DType::f32, {16}, ir::Role::input);
     w = graph.add_state("w", {32}, ir::Role::parameter, {});
     y = graph.add_tensor("y", ir::DType::f32, {64}, ir::Role::activation);
     z = graph.add_successor(y, "z");
     updated = graph.add_successor(w, "w'");
     graph.replace_carried(w, updated);
-    add(ir::OpKind::data, "data", {}, {x});
+    add(ir::OpKind::input, "data", {}, {x});
     add(ir::OpKind::conv, "f", {x, w}, {y});
     add(ir::OpKind::activation, "g", {y}, {z});
     add(ir::OpKind::sgd_update, "u", {w, z}, {updated});
@@ -254,7 +254,7 @@ TEST(Checker, RejectsAMissingOrSecondBatch) {
   const Small s;
   Plan plan = s.in_memory();
   plan.instructions.insert(plan.instructions.begin() + 2, Small::run(Small::data));
-  expect_rejected(s.problem(), plan, 2, "another batch");
+  expect_rejected(s.problem(), plan, 2, "talk to the caller again");
 }
 
 TEST(Checker, RejectsWritingCleanData) {

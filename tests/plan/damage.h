@@ -81,7 +81,9 @@ class Damage {
     for (std::size_t i = 0; i < list_.size(); ++i) {
       if (list_[i].action != Action::run) continue;
       const ir::OpKind kind = problem_.graph->op(list_[i].id).kind;
-      if (ir::has_side_effects(kind) && kind != ir::OpKind::data) found.push_back(i);
+      if (ir::has_side_effects(kind) && kind != ir::OpKind::input && kind != ir::OpKind::output) {
+        found.push_back(i);
+      }
     }
     if (found.size() < 2) return simple();
     const auto k = static_cast<std::size_t>(dice_.below(static_cast<std::int64_t>(found.size()) - 1));

@@ -20,7 +20,7 @@ struct Exchanged {
   enum Op : ir::OpId { data, g, start, more, wait, u };
 
   Exchanged() {
-    x = graph.add_tensor("x", ir::DType::f32, {256}, ir::Role::data);
+    x = graph.add_tensor("x", ir::DType::f32, {256}, ir::Role::input);
     dp = graph.add_tensor("dp", ir::DType::f32, {1000}, ir::Role::gradient);
     bucket = graph.add_successor(dp, "bucket");
     graph.tensor(bucket).pinned = true;
@@ -30,7 +30,7 @@ struct Exchanged {
     updated = graph.add_successor(p, "p'");
     graph.replace_carried(p, updated);
     const ir::ExchangeAttrs exchange{7, ir::ExchangeKind::all_reduce, 0, 4, {}, {}};
-    graph.add_op({ir::OpKind::data, {}, "data", {}, {x}, {}});
+    graph.add_op({ir::OpKind::input, {}, "data", {}, {x}, {}});
     graph.add_op({ir::OpKind::conv, {}, "g", {x}, {dp}, {}});
     graph.add_op({ir::OpKind::reduce_start, {}, "start", {dp}, {bucket}, exchange});
     graph.add_op({ir::OpKind::conv, {}, "more", {x}, {y}, {}});

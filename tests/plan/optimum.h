@@ -199,7 +199,7 @@ inline RandomStep random_chain(std::uint64_t seed, int layers) {
     step.scratch_bytes.push_back(0);
     return made;
   };
-  std::vector<ir::TensorId> x{add(ir::OpKind::data, ir::Phase::forward, "x", {}, ir::Role::data)};
+  std::vector<ir::TensorId> x{add(ir::OpKind::input, ir::Phase::forward, "x", {}, ir::Role::input)};
   for (int l = 0; l < layers; ++l) {
     x.push_back(
         add(ir::OpKind::conv, ir::Phase::forward, "y" + std::to_string(l), {x.back()}, ir::Role::activation));

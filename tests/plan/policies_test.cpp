@@ -187,7 +187,7 @@ TEST(GivenBoundary, EvaluationReturnsToTheTrainingPlansBoundary) {
     std::vector<std::int64_t> bytes;
     for (const StorageInfo& storage : problem.storages) bytes.push_back(storage.size_bytes);
     eval.graph.storages = train.graph.storages;
-    ir::TensorId last = eval.graph.add_tensor("x", ir::DType::f32, {64}, ir::Role::data);
+    ir::TensorId last = eval.graph.add_tensor("x", ir::DType::f32, {64}, ir::Role::input);
     const auto add = [&](ir::OpKind kind, std::vector<ir::TensorId> in, std::vector<ir::TensorId> out) {
       ir::Op op;
       op.kind = kind;
@@ -196,7 +196,7 @@ TEST(GivenBoundary, EvaluationReturnsToTheTrainingPlansBoundary) {
       op.outputs = std::move(out);
       eval.graph.add_op(std::move(op));
     };
-    add(ir::OpKind::data, {}, {last});
+    add(ir::OpKind::input, {}, {last});
     for (const ir::Carried& state : train.graph.carried) {
       const ir::Tensor& tensor = train.graph.tensor(state.begin);
       if (tensor.role == ir::Role::optimizer_state) continue;

@@ -41,7 +41,8 @@ struct RandomStepOptions {
 
 /// A step of the shape of a real one: layers with parameters, residual inputs, activations in place,
 /// statistics updated in forward, workspaces; backward in reverse; updates of parameter and momentum as soon
-/// as a gradient is there. The op kinds mean nothing, except data.
+/// as a gradient is there. The op kinds mean nothing, except input and
+/// output.
 inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& options = {}) {
   Dice dice(seed);
   RandomStep step;
@@ -65,9 +66,9 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
     return g.add_state(name, extents, role, {});
   };
 
-  g.images = g.add_tensor("images", ir::DType::f32, shape(), ir::Role::data);
-  g.labels = g.add_tensor("labels", ir::DType::s32, {4}, ir::Role::data);
-  add_op(ir::OpKind::data, ir::Phase::forward, "data", {}, {g.images, g.labels});
+  const ir::TensorId images = g.add_tensor("images", ir::DType::f32, shape(), ir::Role::input);
+  const ir::TensorId labels = g.add_tensor("labels", ir::DType::s32, {4}, ir::Role::input);
+  add_op(ir::OpKind::input, ir::Phase::forward, "input", {}, {images, labels});
 
   struct Layer {
     std::vector<ir::TensorId> saved;
@@ -75,8 +76,8 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
     ir::TensorId input = ir::kNone, output = ir::kNone;
   };
   std::vector<Layer> layers;
-  std::vector<ir::TensorId> reachable{g.images};
-  ir::TensorId x = g.images;
+  std::vector<ir::TensorId> reachable{images};
+  ir::TensorId x = images;
   for (int l = 0; l < options.layers; ++l) {
     const std::string name = "layer" + std::to_string(l);
     Layer layer;
@@ -128,11 +129,12 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
     reachable.push_back(y);
     layers.push_back(std::move(layer));
   }
-  g.logits = x;
-  g.loss = g.add_tensor("loss", ir::DType::f32, {1}, ir::Role::result);
+  g.loss = g.add_tensor("loss", ir::DType::f32, {1}, ir::Role::activation);
   const ir::TensorId probabilities =
       g.add_tensor("probabilities", ir::DType::f32, shape(), ir::Role::activation);
-  add_op(ir::OpKind::cross_entropy, ir::Phase::forward, "loss", {x, g.labels}, {g.loss, probabilities});
+  add_op(ir::OpKind::cross_entropy, ir::Phase::forward, "loss", {x, labels}, {g.loss, probabilities});
+  g.add_output("loss", g.loss);
+  step.scratch_bytes.push_back(0);
   if (!options.training) return step;
 
   /// Starts the exchange of a gradient; another op waits for it.
@@ -159,7 +161,7 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
   };
   std::vector<std::pair<int, ir::TensorId>> on_their_way;  // by layer
   ir::TensorId dy = g.add_tensor("dlogits", ir::DType::f32, shape(), ir::Role::gradient);
-  add_op(ir::OpKind::cross_entropy_backward, ir::Phase::backward, "loss.backward", {probabilities, g.labels},
+  add_op(ir::OpKind::cross_entropy_backward, ir::Phase::backward, "loss.backward", {probabilities, labels},
          {dy});
   for (int l = options.layers - 1; l >= 0; --l) {
     const Layer& layer = layers[static_cast<std::size_t>(l)];
@@ -211,7 +213,7 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
 inline void allow_overwrites(Problem& problem) {
   const auto may_share = [&](ir::StorageId s) {
     const StorageInfo& storage = problem.storage(s);
-    return !storage.carried && storage.role != ir::Role::data && storage.role != ir::Role::result;
+    return !storage.carried && storage.role != ir::Role::input;
   };
   for (StepOp& info : problem.ops) {
     for (const Use& from : info.uses) {

@@ -92,14 +92,14 @@ class SymbolicRun {
            kind == ir::OpKind::gather_start || kind == ir::OpKind::gather_wait;
   }
 
-  /// What the op makes of its inputs' values; `before`: how many batches were taken (by data) or exchanges
+  /// What the op makes of its inputs' values; `before`: how many batches were taken (by inputs) or exchanges
   /// made (by those) in this step before.
   Value made(ir::OpId op, std::int32_t variant, std::size_t output, const std::vector<Value>& inputs,
              int before) const {
     Value value = mix(mix(static_cast<Value>(op), static_cast<Value>(variant)), output + 1);
     for (const Value input : inputs) value = mix(value, input);
     const ir::OpKind kind = problem_.graph->op(op).kind;
-    if (kind == ir::OpKind::data) value = mix(value, static_cast<Value>(1000 * step_ + before));
+    if (kind == ir::OpKind::input) value = mix(value, static_cast<Value>(1000 * step_ + before));
     if (is_exchange(kind)) value = mix(value, static_cast<Value>(before));
     return value;
   }
@@ -203,7 +203,7 @@ class SymbolicRun {
       if (!at(found).mapped) wrong_ = "an input has no memory";
       inputs.push_back(found == s || can_overwrite(in.id, {s, found}) ? at(found).memory : garbage());
     }
-    const int before = op.kind == ir::OpKind::data ? batches_++ : is_exchange(op.kind) ? exchanges_++ : 0;
+    const int before = op.kind == ir::OpKind::input ? batches_++ : is_exchange(op.kind) ? exchanges_++ : 0;
     const std::int64_t scratch = problem_.op(in.id).scratch_bytes[static_cast<std::size_t>(in.variant)];
     take(scratch);
     take(-scratch);
@@ -212,8 +212,8 @@ class SymbolicRun {
       if (!cell.mapped) wrong_ = "an output has no memory";
       if (cell.pending != Transfer::none) cell.torn = true;
       cell.memory = made(in.id, in.variant, o, inputs, before);
-      if (op.outputs[o] == graph.loss) loss_ = cell.memory;
     }
+    if (op.kind == ir::OpKind::output) loss_ = inputs[0];
     adopted_.clear();
   }
 

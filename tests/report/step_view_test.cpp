@@ -81,7 +81,7 @@ TEST(StepView, WhatIsBetweenRanksIsOnTheNetwork) {
     graph.add_op(made);
   };
   const ir::TensorId gradient = tensor("gradient"), bucket = tensor("bucket"), mean = tensor("mean");
-  op(ir::OpKind::data, {}, {gradient});
+  op(ir::OpKind::input, {}, {gradient});
   op(ir::OpKind::reduce_start, {gradient}, {bucket});
   op(ir::OpKind::reduce_wait, {bucket}, {mean});
   const plan::Problem problem =

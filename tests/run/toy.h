@@ -22,6 +22,15 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return a ^ (a >> 29);
 }
 
+/// Hands out what it reads.
+class ToyOutput final : public kernels::Kernel {
+ public:
+  void run(const kernels::KernelArgs& args) const override {
+    if (args.step->take) args.step->take(0, args.inputs[0]);
+  }
+  std::string implementation() const override { return "toy"; }
+};
+
 /// How a toy kernel behaves.
 struct ToyTraits {
   std::int64_t scratch_bytes = 0;
@@ -45,7 +54,7 @@ class ToyKernel final : public kernels::Kernel {
 
   void run(const kernels::KernelArgs& args) const override {
     std::uint64_t digest = mix(static_cast<std::uint64_t>(op_), args.step->seed + traits_.variant);
-    // Only the op without inputs sees the step, as a real data op sees another batch each time.
+    // Only the op without inputs sees the step, as a real input gets another value each time.
     if (input_bytes_.empty()) {
       digest = mix(digest, args.step->step);
       *traits_.exchanges = 0;
@@ -92,13 +101,20 @@ inline lower::Executable toy_executable(const plan::RandomStep& step, const ToyO
   const auto exchanges = std::make_shared<std::uint64_t>(0);
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
+    if (op.kind == ir::OpKind::output) {
+      executable.kernels.push_back(std::make_shared<ToyOutput>());
+      if (!options.variants) continue;
+      executable.variants.push_back({executable.kernels.back()});
+      executable.variant_scratch_bytes.push_back({0});
+      continue;
+    }
     std::vector<std::int64_t> inputs, outputs;
     for (const ir::TensorId t : op.inputs) inputs.push_back(graph.tensor(t).size_bytes());
     for (const ir::TensorId t : op.outputs) outputs.push_back(graph.tensor(t).size_bytes());
     ToyTraits traits;
     traits.scratch_bytes = step.scratch_bytes[i];
     traits.can_overwrite = i % static_cast<std::size_t>(options.overwrite_each) == 0;
-    traits.is_exchange = ir::has_side_effects(op.kind) && op.kind != ir::OpKind::data;
+    traits.is_exchange = ir::has_side_effects(op.kind) && op.kind != ir::OpKind::input;
     traits.exchanges = exchanges;
     for (const ir::TensorId out : op.outputs) {
       traits.in_place.push_back(std::any_of(op.inputs.begin(), op.inputs.end(), [&](ir::TensorId in) {

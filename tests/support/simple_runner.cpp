@@ -74,24 +74,42 @@ std::vector<std::string> SimpleRunner::state_names() const {
 }
 
 void SimpleRunner::run(const kernels::StepContext& step) {
+  const ir::Graph& graph = executable_.graph;
+  taken_.assign(graph.outputs.size(), {});
+  kernels::StepContext taking = step;
+  taking.take = [&](int output, const void* from) {
+    const auto port = static_cast<std::size_t>(output);
+    const auto* bytes = static_cast<const std::byte*>(from);
+    taken_[port].assign(bytes, bytes + graph.tensor(graph.outputs[port].tensor).size_bytes());
+  };
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
-  for (std::size_t i = 0; i < executable_.graph.ops.size(); ++i) {
-    const ir::Op& op = executable_.graph.ops[i];
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
     inputs.clear();
     outputs.clear();
     for (const ir::TensorId id : op.inputs) inputs.push_back(address(id));
     for (const ir::TensorId id : op.outputs) outputs.push_back(address(id));
-    executable_.kernels[i]->run({inputs, outputs, scratch_.get(), &step});
+    executable_.kernels[i]->run({inputs, outputs, scratch_.get(), &taking});
   }
 }
 
+const std::vector<std::byte>& SimpleRunner::output(const std::string& name) const {
+  const std::int32_t port = executable_.graph.find_output(name);
+  if (port == ir::kNone) throw InternalError("no output is called " + name);
+  return taken_.at(static_cast<std::size_t>(port));
+}
+
 float SimpleRunner::loss() const {
-  return *static_cast<const float*>(address(executable_.graph.loss));
+  float value = 0;
+  std::memcpy(&value, output("loss").data(), sizeof(value));
+  return value;
 }
 
 std::int32_t SimpleRunner::correct() const {
-  return *static_cast<const std::int32_t*>(address(executable_.graph.correct));
+  std::int32_t value = 0;
+  std::memcpy(&value, output("correct").data(), sizeof(value));
+  return value;
 }
 
 }  // namespace penstock::testing

@@ -28,6 +28,8 @@ class SimpleRunner {
 
   float loss() const;            ///< of the last step
   std::int32_t correct() const;  ///< evaluation graphs only
+  /// The bytes of an output of the last step.
+  const std::vector<std::byte>& output(const std::string& name) const;
 
  private:
   struct Free {
@@ -45,6 +47,7 @@ class SimpleRunner {
   kernels::Backend& backend_;
   std::vector<Buffer> storages_;
   Buffer scratch_;
+  std::vector<std::vector<std::byte>> taken_;  ///< by output
 };
 
 }  // namespace penstock::testing

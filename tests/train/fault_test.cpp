@@ -48,9 +48,10 @@ class Subject {
     kernels::StepContext context;
     context.seed = 3;
     context.learning_rate = 0.05;
-    context.feed = [](float* images, std::int32_t* labels) {
-      for (int i = 0; i < 32 * 256; ++i) images[i] = static_cast<float>(i * 37 % 101) / 50.0F - 1.0F;
-      for (int i = 0; i < 32; ++i) labels[i] = i % 4;
+    context.feed = [](int input, void* to) {
+      for (int i = 0; input == 0 && i < 32 * 256; ++i)
+        static_cast<float*>(to)[i] = static_cast<float>(i * 37 % 101) / 50.0F - 1.0F;
+      for (int i = 0; input == 1 && i < 32; ++i) static_cast<std::int32_t*>(to)[i] = i % 4;
     };
     for (context.step = first; context.step < last; ++context.step) engine.train_step(context);
     if (!to.empty())

@@ -51,7 +51,8 @@ class GoldenTest : public ::testing::TestWithParam<GoldenCase> {
                                        .classes = golden_["classes"],
                                        .width = golden_["width"],
                                        .dropout = false};
-    ir::Graph graph = models::build_model(GetParam().model, options, training);
+    ir::Graph graph = models::build_model(GetParam().model, options);
+    graph = training ? lower::for_training(std::move(graph)) : lower::for_evaluation(std::move(graph));
     return lowered() ? lower::fuse(graph) : graph;
   }
 
@@ -61,13 +62,17 @@ class GoldenTest : public ::testing::TestWithParam<GoldenCase> {
   }
 
   kernels::StepContext context(const ir::Graph& graph) const {
-    const std::int64_t pixels = graph.tensor(graph.images).shape.elements();
-    const std::int64_t labels = graph.tensor(graph.labels).shape.elements();
+    const std::int64_t pixels = graph.tensor(graph.inputs[0].tensor).shape.elements();
+    const std::int64_t labels = graph.tensor(graph.inputs[1].tensor).shape.elements();
     const std::uint32_t classes = golden_["classes"];
     kernels::StepContext step;
-    step.feed = [=](float* image, std::int32_t* label) {
-      const std::vector<float> values = testing::hashed_uniform("images", pixels);
-      std::copy(values.begin(), values.end(), image);
+    step.feed = [=](int input, void* to) {
+      if (input == 0) {
+        const std::vector<float> values = testing::hashed_uniform("images", pixels);
+        std::copy(values.begin(), values.end(), static_cast<float*>(to));
+        return;
+      }
+      auto* label = static_cast<std::int32_t*>(to);
       for (const std::uint32_t x : testing::hashed("labels", labels))
         *label++ = static_cast<std::int32_t>(x % classes);
     };

@@ -55,7 +55,8 @@ std::vector<OpFacts> step_ops() {
   constexpr auto side_effects = &OpFacts::side_effects;
   constexpr auto dear = &OpFacts::dear;
   return {
-      row<NoAttrs>(data, "data", {0, 0}, {2, 2}).holds("", "fi").is(side_effects).is(dear),
+      row<PortAttrs>(input, "input", {0, 0}, {1, 1}).holds("", "n").is(side_effects).is(dear),
+      row<PortAttrs>(output, "output", {1, 1}, {0, 0}).holds("n", "").is(side_effects).is(dear),
       row<SgdAttrs>(sgd_update, "sgd_update", {2, 3}, {1, 2}).infers(sgd_shapes).is(dear),
       row<AdamAttrs>(adam_update, "adam_update", {4, 4}, {3, 3}).infers(adam_shapes).is(dear),
       row<ExchangeAttrs>(reduce_start, "reduce_start", {1, kManyTensors}, {1, 1})

@@ -13,8 +13,9 @@ using Selector = Selection (*)(const Request&);
 
 Selector selector_of(OpKind kind) {
   switch (kind) {
-    case OpKind::data:
-      return select_data;
+    case OpKind::input:
+    case OpKind::output:
+      return select_port;
     case OpKind::conv:
     case OpKind::conv_backward_data:
     case OpKind::conv_backward_weights:

@@ -8,9 +8,11 @@
 
 namespace penstock::kernels::cpu {
 
-Selection select_data(const Request& request) {
+Selection select_port(const Request& request) {
   Selection selection = request.plain_selection();
-  selection.kernel = native::make_data();
+  const int port = request.op.attrs_as<ir::PortAttrs>().port;
+  selection.kernel =
+      request.op.kind == ir::OpKind::input ? native::make_input(port) : native::make_output(port);
   return selection;
 }
 

@@ -34,7 +34,7 @@ struct Request {
 
 using Variants = std::vector<std::shared_ptr<const Kernel>>;
 
-Selection select_data(const Request& request);
+Selection select_port(const Request& request);
 
 Selection select_conv(const Request& request);
 /// One of our own kernels, where there is one for the op in the layouts it is given.

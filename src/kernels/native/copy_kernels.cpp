@@ -109,11 +109,16 @@ std::shared_ptr<const Kernel> make_reshape(std::int64_t count) {
       {{0, 0}});
 }
 
-std::shared_ptr<const Kernel> make_data() {
-  return make_kernel([](const KernelArgs& args) {
-    require(args.step != nullptr && args.step->feed != nullptr,
-            "a step that reads data has nobody to feed it");
-    args.step->feed(floats_out(args, 0), static_cast<std::int32_t*>(args.outputs[1]));
+std::shared_ptr<const Kernel> make_input(int port) {
+  return make_kernel([port](const KernelArgs& args) {
+    require(args.step != nullptr && args.step->feed != nullptr, "a step with inputs has nobody to feed it");
+    args.step->feed(port, args.outputs[0]);
+  });
+}
+
+std::shared_ptr<const Kernel> make_output(int port) {
+  return make_kernel([port](const KernelArgs& args) {
+    if (args.step != nullptr && args.step->take != nullptr) args.step->take(port, args.inputs[0]);
   });
 }
 

@@ -7,10 +7,16 @@ using ir::OpKind;
 
 namespace {
 
-Body make_data() {
-  return [](const KernelArgs& args) {
-    require(static_cast<bool>(args.step->feed), "the step has no data to feed");
-    args.step->feed(static_cast<float*>(args.outputs[0]), static_cast<std::int32_t*>(args.outputs[1]));
+Body make_input(const Described& d) {
+  return [port = d.op.attrs_as<ir::PortAttrs>().port](const KernelArgs& args) {
+    require(static_cast<bool>(args.step->feed), "the step has nobody to feed it");
+    args.step->feed(port, args.outputs[0]);
+  };
+}
+
+Body make_output(const Described& d) {
+  return [port = d.op.attrs_as<ir::PortAttrs>().port](const KernelArgs& args) {
+    if (args.step->take) args.step->take(port, args.inputs[0]);
   };
 }
 
@@ -18,8 +24,10 @@ Body make_data() {
 
 Body make_body(const Described& d) {
   switch (d.op.kind) {
-    case OpKind::data:
-      return make_data();
+    case OpKind::input:
+      return make_input(d);
+    case OpKind::output:
+      return make_output(d);
     case OpKind::conv:
       return conv(d);
     case OpKind::conv_backward_data:
