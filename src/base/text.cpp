@@ -85,6 +85,21 @@ std::string to_utf8(std::string_view text) {
   return result;
 }
 
+std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : to_utf8(text)) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted += '"';
+}
+
 bool nests_deeper_than(std::string_view json, int limit) {
   int depth = 0;
   bool in_string = false;

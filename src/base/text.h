@@ -17,6 +17,9 @@ std::string without_controls(std::string_view text);
 /// UTF-8 stays as it is.
 std::string to_utf8(std::string_view text);
 
+/// A JSON string with its quotes; what is not UTF-8 is escaped as by to_utf8().
+std::string json_string(std::string_view text);
+
 /// Whether JSON text has brackets more than `limit` deep: a parser that calls itself would run out of stack.
 /// Brackets in strings do not count.
 bool nests_deeper_than(std::string_view json, int limit);

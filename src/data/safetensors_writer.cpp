@@ -1,6 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -9,29 +10,37 @@
 namespace penstock {
 namespace {
 
+std::string metadata_text(const std::map<std::string, std::string>& metadata) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : metadata) parts.push_back(json_string(key) + ":" + json_string(value));
+  return fmt::format("\"__metadata__\":{{{}}}", fmt::join(parts, ","));
+}
+
 /// The header's text, and in data_bytes the size of what follows.
 std::string make_header(const std::vector<SafetensorsSpec>& tensors,
                         const std::map<std::string, std::string>& metadata, const std::string& path,
                         std::int64_t& data_bytes) {
-  nlohmann::ordered_json root;
-  for (const auto& [key, text] : metadata) root["__metadata__"][to_utf8(key)] = to_utf8(text);
+  std::vector<std::string> parts;
+  if (!metadata.empty()) parts.push_back(metadata_text(metadata));
+  std::set<std::string> names;
   data_bytes = 0;
   for (const SafetensorsSpec& tensor : tensors) {
     const std::int64_t element_bytes = safetensors_element_bytes(tensor.type);
     require(element_bytes != 0, "unknown safetensors type");
     require(data_bytes % element_bytes == 0, "declare safetensors of larger elements first");
-    require(!root.contains(tensor.name), "two safetensors of one name");
+    require(names.insert(tensor.name).second, "two safetensors of one name");
     if (to_utf8(tensor.name) != tensor.name) {
       throw UserError(
           fmt::format("cannot write '{}': the name of tensor '{}' is not UTF-8", path, to_utf8(tensor.name)));
     }
     std::int64_t bytes = element_bytes;
     for (const std::int64_t size : tensor.shape) bytes *= size;
-    root[tensor.name] = {
-        {"dtype", tensor.type}, {"shape", tensor.shape}, {"data_offsets", {data_bytes, data_bytes + bytes}}};
+    parts.push_back(fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                                json_string(tensor.name), tensor.type, fmt::join(tensor.shape, ","),
+                                data_bytes, data_bytes + bytes));
     data_bytes += bytes;
   }
-  std::string text = root.dump();
+  std::string text = fmt::format("{{{}}}", fmt::join(parts, ","));
   // The data begins at a multiple of 8.
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;

@@ -195,7 +195,7 @@ class Run {
     if (job_.ranks->rank() != 0) return state_->lend_shards();
     write_checkpoint(job_.options.checkpoint_dir,
                      {job_.network.name, job_.options.optimizer, job_.options.data, job_.whole_batch(),
-                      steps_done, position, job_.seed},
+                      steps_done, position, job_.seed, {}},
                      *state_);
   }
 

@@ -41,6 +41,10 @@ TEST(Text, ToUtf8KeepsUtf8AndEscapesTheRest) {
   EXPECT_EQ(to_utf8(""), "");
 }
 
+TEST(Text, JsonStringsAreQuoted) {
+  EXPECT_EQ(json_string("a\"b\\c\n\u00e4\xff"), "\"a\\\"b\\\\c\\u000a\u00e4\\\\xff\"");
+}
+
 TEST(Text, NestingIsCountedOutsideStrings) {
   EXPECT_FALSE(nests_deeper_than("[[{}]]", 3));
   EXPECT_TRUE(nests_deeper_than("[[{}]]", 2));

@@ -55,7 +55,7 @@ class Subject {
     };
     for (context.step = first; context.step < last; ++context.step) engine.train_step(context);
     if (!to.empty())
-      write_checkpoint(to, {"small", "sgd", "none", 32, static_cast<std::int64_t>(last), {}, 3}, state);
+      write_checkpoint(to, {"small", "sgd", "none", 32, static_cast<std::int64_t>(last), {}, 3, {}}, state);
     return state.sha256();
   }
 
