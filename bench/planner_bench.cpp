@@ -12,6 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "fit/pool_model.h"
+#include "fit/step_problem.h"
+#include "fit/storage_map.h"
 #include "plan/bound.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
@@ -19,9 +22,7 @@
 #include "plan/make_plan.h"
 #include "plan/optimum.h"
 #include "plan/simulator.h"
-#include "run/pool_rule.h"
-#include "run/storage_map.h"
-#include "train/program.h"
+#include "session/program.h"
 
 namespace {
 
@@ -37,21 +38,23 @@ struct Arguments {
 
 /// A network's training step and all that planning it takes.
 struct Step {
-  training::Program program;
-  run::StorageMap map;
+  session::Program program;
+  fit::StorageMap map;
 
   Step(const std::string& model, std::int64_t batch) {
-    models::ModelOptions options;
+    ModelOptions options;
     options.batch = batch;
-    training::OptimizerOptions optimizer;
-    optimizer.momentum = 0.9F;
-    program = training::make_program(Network::model(model), options, &optimizer, false);
+    const Optimizer optimizer = Optimizer::sgd(0, 0.9F);
+    session::ProgramRequest request;
+    request.optimizer = &optimizer;
+    program = session::make_program(Network::model(model, options), request);
     const lower::Executable* steps[] = {program.training.get()};
-    map = run::map_slots(steps);
+    map = fit::map_slots(steps);
   }
 
   plan::Problem problem(std::int64_t capacity_bytes) const {
-    return run::make_problem(*program.training, map, capacity_bytes);
+    return fit::step_problem(*program.training, map,
+                             fit::make_virtual_model(map, capacity_bytes)->rule(capacity_bytes));
   }
 
   /// What the pool takes if everything stays, with the rounding that a pool of that size has.

@@ -7,7 +7,7 @@
 #include "plan/estimate.h"
 #include "plan/make_plan.h"
 #include "plan/simulator.h"
-#include "train/program.h"
+#include "session/program.h"
 
 namespace {
 
@@ -36,7 +36,7 @@ struct Prediction {
   plan::Simulation step;
 };
 
-Prediction predict(const training::Program& program, const Machine& machine, const Link& link, int ranks) {
+Prediction predict(const session::Program& program, const Machine& machine, const Link& link, int ranks) {
   const lower::Executable& step = *program.training;
   plan::Problem problem =
       plan::make_problem(step.graph, step.scratch_bytes, plan::grain_rule(std::int64_t{1} << 50, 4096));
@@ -55,9 +55,8 @@ Prediction predict(const training::Program& program, const Machine& machine, con
 }
 
 void print_table(const std::string& model, std::int64_t batch) {
-  training::OptimizerOptions optimizer;
-  optimizer.momentum = 0.9F;
-  models::ModelOptions options;
+  const Optimizer optimizer = Optimizer::sgd(0, 0.9F);
+  ModelOptions options;
   options.batch = batch;
   options.channels = 3;
   options.image_size = 224;
@@ -69,11 +68,11 @@ void print_table(const std::string& model, std::int64_t batch) {
   }
   fmt::print("\n|---|---|---|---|---|\n");
   for (const int ranks : kRanks) {
-    lower::ExchangeOptions exchange;
-    exchange.ranks = ranks;
-    exchange.in_flight_bytes = std::int64_t{1} << 30;
-    const training::Program program =
-        training::make_program(Network::model(model), options, &optimizer, false, exchange);
+    session::ProgramRequest request;
+    request.optimizer = &optimizer;
+    request.exchange.ranks = ranks;
+    request.exchange.in_flight_bytes = std::int64_t{1} << 30;
+    const session::Program program = session::make_program(Network::model(model, options), request);
     fmt::print("| {} |", ranks);
     for (const Machine& machine : kMachines) {
       for (const Link& link : kLinks) {

@@ -8,7 +8,10 @@
 #include <new>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "base/signals.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "penstock/penstock.h"
 
@@ -27,8 +30,19 @@ constexpr const char* kExamples = R"(Examples:
 /// What the ranks find wrong together, rank 0 says.
 int report(int exit_code, const std::string& message) {
   if (launched_rank() != 0) return exit_code;
-  fmt::print(stderr, "penstock: {}\n", message);
+  say(stderr, fmt::format("penstock: {}\n", without_controls(message)));
   return exit_code;
+}
+
+/// What to say on the command line instead.
+std::string budget_text(const BudgetFacts& facts) {
+  std::string line = fmt::format(
+      "{} batch {} cannot {} within {}: policy {} needs at least {}; name --memory {}MiB or more",
+      facts.network, facts.batch, facts.training ? "train" : "run", format_bytes(facts.budget_bytes),
+      facts.policy, format_bytes(facts.needed_bytes), facts.advised_bytes / kMiB);
+  if (facts.largest_batch > 0) line += fmt::format(", or --batch {} or less", facts.largest_batch);
+  if (facts.largest_batch == 0) line += ", or a smaller network: not even --batch 1 fits";
+  return line;
 }
 
 /// CLI11's messages end in hints over several lines; the first says what is wrong.
@@ -83,6 +97,10 @@ int run(int argc, char** argv) {
                          argv[1]));
     }
     return report(2, fmt::format("{}; 'penstock --help' shows what can be said", first_line(error.what())));
+  } catch (const StoppedBySignal& stop) {
+    return exit_code_of_signal(stop.signal_number);
+  } catch (const BudgetTooSmall& error) {
+    return report(2, budget_text(error.facts()));
   } catch (const UserError& error) {
     return report(2, error.what());
   } catch (const std::bad_alloc&) {

@@ -13,10 +13,10 @@
 #include "base/text_file.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "measure/machine.h"
 #include "penstock/penstock.h"
 #include "plan/make_plan.h"
 #include "report/bench_page.h"
-#include "train/machine.h"
 
 namespace penstock::cli {
 namespace {
@@ -110,7 +110,7 @@ class Bench {
     nlohmann::ordered_json out;
     out["model"] = command_.model;
     out["batch"] = command_.batch;
-    out["machine"] = training::machine_text();
+    out["machine"] = measure::machine_text();
     out["in_memory_images_per_second"] = cells_.front().typical("images_per_second");
     out["in_memory_bytes"] = cells_.front().results.front().at("in_memory_bytes");
     for (const Cell& cell : cells_) {
@@ -141,7 +141,7 @@ class Bench {
     page.model = command_.model;
     page.batch = command_.batch;
     page.command = command_.command_line;
-    page.machine = training::machine_text();
+    page.machine = measure::machine_text();
     page.version = version();
     page.in_memory_bytes = cells_.front().results.front().at("in_memory_bytes").get<std::int64_t>();
     page.in_memory_images_per_second = cells_.front().typical("images_per_second");

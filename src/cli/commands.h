@@ -5,6 +5,11 @@
 
 namespace penstock::cli {
 
+/// Thrown by a command that a signal ended early, once all is written that was asked for.
+struct StoppedBySignal {
+  int signal_number = 0;
+};
+
 /// Each adds its subcommand to the program; its callback runs the command and throws on failure.
 /// `command_line` is what the user typed, for reports.
 void add_train_command(CLI::App& app, const std::string& command_line);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
@@ -12,14 +13,16 @@ namespace {
 
 void run_eval(RunOptions& run) {
   join(run);
+  if (run.options.init_file.empty() && run.options.resume_dir.empty())
+    throw UserError("say which weights to evaluate: --init FILE or --resume DIR");
   ProgressView view(detail_of(run));
-  run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
-  run.options.on_note = [&view](const std::string& line) { view.note(line); };
-  const Result result = evaluate(run.network, run.options);
+  run.options.session.on_phase = [&view](const Phase& phase) { view.phase(phase); };
+  run.options.session.on_note = [&view](const std::string& line) { view.note(line); };
+  const TrainingResult result = evaluate(run.model, run.options);
   write_result(run, result);
   if (run.quiet) return;
   fmt::print("accuracy {:.2f} % on {} test images, {:.1f} images/s, peak memory {}\n", result.accuracy * 100,
-             result.test_images, result.images_per_second, format_bytes(result.peak_rss_bytes));
+             result.test_samples, result.samples_per_second, format_bytes(result.peak_rss_bytes));
 }
 
 }  // namespace

@@ -57,17 +57,20 @@ std::string progress_text(const Progress& progress, int width) {
   std::vector<Part> parts;
   parts.push_back({fmt::format("step {}/{}", progress.step, progress.steps), 0});
   parts.push_back({fmt::format("loss {:.4f}", progress.loss), 1});
-  parts.push_back(
-      {fmt::format("{:.{}f} images/s", progress.images_per_second, progress.images_per_second < 100 ? 1 : 0),
-       3});
+  parts.push_back({fmt::format("{:.{}f} images/s", progress.samples_per_second,
+                               progress.samples_per_second < 100 ? 1 : 0),
+                   3});
   std::string memory = format_bytes(progress.memory_bytes);
   if (progress.budget_bytes > 0) memory += fmt::format(" of {}", format_bytes(progress.budget_bytes));
   parts.push_back({memory, 4});
-  if (progress.swapped_in_bytes + progress.swapped_out_bytes > 0) {
-    parts.push_back({fmt::format("stall {:.0f} %", progress.stall_share * 100), 5});
-    parts.push_back({fmt::format("in {}  out {}", rate(progress.swapped_in_bytes, progress.step_seconds),
-                                 rate(progress.swapped_out_bytes, progress.step_seconds)),
-                     6});
+  if (progress.stats.swapped_in_bytes + progress.stats.swapped_out_bytes > 0) {
+    parts.push_back({fmt::format("stall {:.0f} %",
+                                 100 * progress.stats.stall_seconds / std::max(progress.step_seconds, 1e-9)),
+                     5});
+    parts.push_back(
+        {fmt::format("in {}  out {}", rate(progress.stats.swapped_in_bytes, progress.step_seconds),
+                     rate(progress.stats.swapped_out_bytes, progress.step_seconds)),
+         6});
   }
   if (progress.step < progress.steps)
     parts.push_back({fmt::format("{} left", format_seconds(progress.seconds_left)), 2});
@@ -84,15 +87,17 @@ std::string progress_text(const Progress& progress, int width) {
 std::string step_text(const Progress& progress) {
   std::string text =
       fmt::format("step {}/{}: loss {:.4f}, {:.3f} s: {:.3f} s in kernels", progress.step, progress.steps,
-                  progress.loss, progress.step_seconds, progress.compute_seconds);
-  if (progress.recompute_seconds > 0) text += fmt::format(" ({:.3f} s again)", progress.recompute_seconds);
-  if (progress.swapped_in_bytes + progress.swapped_out_bytes > 0) {
-    text += fmt::format(
-        ", {:.3f} s stalled, in {} ({}), out {} ({})", progress.stall_seconds,
-        format_bytes(progress.swapped_in_bytes), rate(progress.swapped_in_bytes, progress.step_seconds),
-        format_bytes(progress.swapped_out_bytes), rate(progress.swapped_out_bytes, progress.step_seconds));
+                  progress.loss, progress.step_seconds, progress.stats.compute_seconds);
+  if (progress.stats.recompute_seconds > 0)
+    text += fmt::format(" ({:.3f} s again)", progress.stats.recompute_seconds);
+  if (progress.stats.swapped_in_bytes + progress.stats.swapped_out_bytes > 0) {
+    text += fmt::format(", {:.3f} s stalled, in {} ({}), out {} ({})", progress.stats.stall_seconds,
+                        format_bytes(progress.stats.swapped_in_bytes),
+                        rate(progress.stats.swapped_in_bytes, progress.step_seconds),
+                        format_bytes(progress.stats.swapped_out_bytes),
+                        rate(progress.stats.swapped_out_bytes, progress.step_seconds));
   }
-  text += fmt::format(", pool {}, process {}", format_bytes(progress.pool_peak_bytes),
+  text += fmt::format(", pool {}, process {}", format_bytes(progress.stats.peak_pool_bytes),
                       format_bytes(progress.memory_bytes));
   if (progress.budget_bytes > 0) text += fmt::format(" of {}", format_bytes(progress.budget_bytes));
   return text;
@@ -123,7 +128,7 @@ void ProgressView::step(const Progress& progress) {
   std::fflush(stdout);
 }
 
-void ProgressView::phase(const RunPhase& phase) {
+void ProgressView::phase(const Phase& phase) {
   if (detail_ != Detail::verbose) return;
   note(fmt::format("{:<8} {:>8.2f} s  {}", phase.name, phase.seconds, phase.detail));
 }

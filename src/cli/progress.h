@@ -20,7 +20,7 @@ class ProgressView {
   ProgressView& operator=(const ProgressView&) = delete;
 
   void step(const Progress& progress);
-  void phase(const RunPhase& phase);
+  void phase(const Phase& phase);
   void note(const std::string& line);
   /// Ends the live line, so that what follows starts on a line of its own.
   void finish();

@@ -6,64 +6,75 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "base/text_file.h"
+#include "cli/parse.h"
+#include "dist/communicator.h"
+#include "memory/process.h"
+#include "plan/make_plan.h"
 
 namespace penstock::cli {
 
 void add_common_options(CLI::App& command, RunOptions& run) {
-  Options& options = run.options;
-  command.add_option("MODEL", run.network.name, "a model of `penstock models`")->required();
+  TrainingOptions& options = run.options;
+  SessionOptions& session = options.session;
+  RunWords& words = run.words;
+  command.add_option("MODEL", run.model.name, "a model of `penstock models`")->required();
   command
       .add_option("--data", options.data,
                   "fashion-mnist | mnist:DIR | cifar10:DIR | images:DIR | npy:IMAGES,LABELS | synthetic")
       ->capture_default_str();
-  command.add_option("--image-size", run.network.image_size, "edge of the images (the model's own)")
+  command.add_option("--image-size", run.model.image_size, "edge of the images (the model's own)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--channels", run.network.channels, "channels of the images (the data's own)")
+  command.add_option("--channels", run.model.channels, "channels of the images (the data's own)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--classes", run.network.classes, "number of classes (the data's own)")
+  command.add_option("--classes", run.model.classes, "number of classes (the data's own)")
       ->check(CLI::PositiveNumber);
   command.add_option("--batch", options.batch, "images per step, of each rank")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command.add_option("--seed", options.seed, "of everything random")->capture_default_str();
-  command.add_option("--threads", options.threads, "compute threads (all cores)")->check(CLI::Range(1, 1024));
+  command.add_option("--seed", session.seed, "of everything random")->capture_default_str();
+  command.add_option("--threads", session.threads, "compute threads (all cores)")->check(CLI::Range(1, 1024));
   command.add_option("--init", options.init_file, "start from this safetensors file")->type_name("FILE");
 
   auto* memory = command.add_option_group("Memory");
-  memory->add_option("--memory", options.memory,
+  memory->add_option("--memory", words.memory,
                      "what the whole process may take: 1GiB, 800MiB, 50% (what is free)");
-  memory->add_option("--policy", options.policy,
+  memory->add_option("--policy", words.policy,
                      "keep | lms | superneurons | pooch | window | auto (keep where it fits, else auto)");
-  memory->add_option("--profile", options.profile, "measured times to plan by: cached | fresh | FILE")
+  memory->add_option("--profile", words.profile, "measured times to plan by: cached | fresh | FILE")
       ->capture_default_str();
   memory
-      ->add_option("--kernels", options.kernels,
+      ->add_option("--kernels", words.kernels,
                    "fixed | dynamic (the fastest that fits; the result then depends on the budget)")
       ->capture_default_str();
-  memory->add_option("--tier", options.tier, "where tensors are swapped to: disk | disk-threads | ram")
+  memory->add_option("--tier", words.tier, "where tensors are swapped to: disk | disk-threads | ram")
       ->capture_default_str();
-  memory->add_option("--swap-dir", options.swap_dir, "folder of the swap file (a temporary one)")
+  memory->add_option("--swap-dir", session.memory.swap_dir, "folder of the swap file (a temporary one)")
       ->type_name("DIR");
-  memory->add_option("--tier-bandwidth", options.tier_bandwidth, "throttle the tier, each way: 200MB/s");
-  memory->add_option("--verify", options.verify, "check what comes back: sampled | full | off")
+  memory->add_option("--tier-bandwidth", words.tier_bandwidth, "throttle the tier, each way: 200MB/s");
+  memory->add_option("--verify", words.verify, "check what comes back: sampled | full | off")
       ->capture_default_str();
-  memory->add_option("--pool", options.pool, "auto | virtual | packed")->capture_default_str();
-  memory->add_option("--window", options.window, "bytes that policy window looks ahead (1.5 times the pool)");
+  memory->add_option("--pool", words.pool, "auto | virtual | packed")->capture_default_str();
+  memory->add_option("--window", words.window, "bytes that policy window looks ahead (1.5 times the pool)");
   memory
-      ->add_option("--lms-threshold", options.lms_threshold,
+      ->add_option("--lms-threshold", session.memory.lms.threshold,
                    "policy lms: swap what is used this many levels later")
       ->check(CLI::PositiveNumber);
-  memory->add_option("--lms-ahead", options.lms_ahead, "policy lms: start reading this many levels ahead")
+  memory
+      ->add_option("--lms-ahead", session.memory.lms.ahead,
+                   "policy lms: start reading this many levels ahead")
       ->check(CLI::PositiveNumber);
-  memory->add_option("--lms-groupby", options.lms_groupby, "policy lms: consumers this close share one read")
+  memory
+      ->add_option("--lms-groupby", session.memory.lms.groupby,
+                   "policy lms: consumers this close share one read")
       ->check(CLI::PositiveNumber);
 
   auto* ranks = command.add_option_group("Ranks (mpirun -n N penstock ...)");
-  ranks->add_flag("--shard-optimizer", options.shard_optimizer,
+  ranks->add_flag("--shard-optimizer", session.ranks.shard_optimizer,
                   "each rank keeps a part of the optimizer's state");
-  ranks->add_option("--bucket", options.bucket, "gradients travel together up to this size (8MiB)");
-  ranks->add_option("--in-flight", options.in_flight,
+  ranks->add_option("--bucket", words.bucket, "gradients travel together up to this size (8MiB)");
+  ranks->add_option("--in-flight", words.in_flight,
                     "gradients that may be on their way at a time (32MiB with --memory, else 1GiB)");
 
   command.add_option("--json", run.json_file, "write the result to this file")->type_name("FILE");
@@ -72,21 +83,51 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->excludes(quiet);
 }
 
-void add_optimizer_options(CLI::App& command, Options& options) {
+void add_optimizer_options(CLI::App& command, RunOptions& run) {
+  Optimizer& optimizer = run.options.optimizer;
   auto* rule = command.add_option_group("Optimizer");
-  rule->add_option("--optimizer", options.optimizer, "sgd | adam | adamw")->capture_default_str();
-  rule->add_option("--lr", options.learning_rate, "learning rate (sgd 0.1, adam and adamw 0.001)")
+  rule->add_option("--optimizer", run.words.optimizer, "sgd | adam | adamw")->capture_default_str();
+  rule->add_option("--lr", optimizer.learning_rate, "learning rate (sgd 0.1, adam and adamw 0.001)")
       ->check(CLI::PositiveNumber);
-  rule->add_option("--momentum", options.momentum, "of sgd")
+  rule->add_option("--momentum", optimizer.momentum, "of sgd")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
-  rule->add_flag("--nesterov", options.nesterov, "Nesterov's momentum");
-  rule->add_option("--weight-decay", options.weight_decay, "decay of the weights")
+  rule->add_flag("--nesterov", optimizer.nesterov, "Nesterov's momentum");
+  rule->add_option("--weight-decay", optimizer.weight_decay, "decay of the weights")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  rule->add_option("--schedule", options.schedule,
+  rule->add_option("--schedule", run.words.schedule,
                    "constant | step:EVERY[,FACTOR] | cosine; ,warmup:N may follow")
       ->capture_default_str();
+}
+
+void read_words(RunOptions& run) {
+  const RunWords& words = run.words;
+  TrainingOptions& options = run.options;
+  MemoryOptions& memory = options.session.memory;
+  RankOptions& ranks = options.session.ranks;
+  if (!words.memory.empty()) {
+    const int share = ranks.ranks ? ranks.ranks->communicator().local_size() : 1;
+    memory.budget_bytes = parse_memory_budget(words.memory, available_memory_bytes() / share);
+  }
+  if (!words.policy.empty()) memory.policy = plan::parse_policy(words.policy);
+  memory.pool = parse_pool(words.pool);
+  memory.dynamic_kernels = parse_dynamic_kernels(words.kernels);
+  memory.tier = parse_tier(words.tier);
+  memory.verify = parse_verify(words.verify);
+  if (!words.tier_bandwidth.empty()) memory.tier_bytes_per_second = parse_bandwidth(words.tier_bandwidth);
+  if (!words.window.empty()) memory.window_bytes = parse_bytes(words.window, "--window");
+  if (words.profile == "fresh") {
+    memory.profile = ProfileSource::fresh;
+  } else if (words.profile != "cached") {
+    memory.profile = ProfileSource::file;
+    memory.profile_file = words.profile;
+  }
+  if (!words.bucket.empty()) ranks.bucket_bytes = parse_bytes(words.bucket, "--bucket");
+  if (!words.in_flight.empty()) ranks.in_flight_bytes = parse_bytes(words.in_flight, "--in-flight");
+  options.optimizer.kind = parse_optimizer(words.optimizer);
+  if (options.optimizer.kind != OptimizerKind::sgd) options.optimizer.momentum = 0;
+  options.schedule = parse_schedule(words.schedule);
 }
 
 Detail detail_of(const RunOptions& run) {
@@ -94,8 +135,8 @@ Detail detail_of(const RunOptions& run) {
 }
 
 void join(RunOptions& run) {
-  run.options.ranks = join_ranks();
-  Ranks& ranks = *run.options.ranks;
+  run.options.session.ranks.ranks = join_ranks();
+  Ranks& ranks = *run.options.session.ranks.ranks;
   run.quiet |= ranks.rank() != 0;
   run.options.on_rank_failure = [&ranks](const std::string& message, int exit_code) {
     fmt::print(stderr, "penstock: {}\n", message);
@@ -103,16 +144,17 @@ void join(RunOptions& run) {
     ranks.abort(exit_code);
   };
   ranks.together([&] {
+    read_words(run);
     if (!run.json_file.empty() && ranks.rank() == 0) check_writable(run.json_file, "--json");
   });
 }
 
-void write_result(const RunOptions& run, const Result& result) {
-  if (run.json_file.empty() || run.options.ranks->rank() != 0) return;
+void write_result(const RunOptions& run, const TrainingResult& result) {
+  if (run.json_file.empty() || run.options.session.ranks.ranks->rank() != 0) return;
   write_file(run.json_file, result_json(result));
 }
 
-std::string result_json(const Result& result) {
+std::string result_json(const TrainingResult& result) {
   nlohmann::ordered_json json;
   json["model"] = result.model;
   json["batch"] = result.batch;
@@ -121,51 +163,52 @@ std::string result_json(const Result& result) {
   json["seed"] = result.seed;
   json["loss"] = result.loss;
   json["step_seconds"] = result.step_seconds;
-  json["images_per_second"] = result.images_per_second;
+  json["images_per_second"] = result.samples_per_second;
   json["startup_seconds"] = result.startup_seconds;
   json["peak_rss_bytes"] = result.peak_rss_bytes;
   json["weights_sha256"] = result.weights_sha256;
   if (result.accuracy >= 0) {
     json["accuracy"] = result.accuracy;
-    json["test_images"] = result.test_images;
+    json["test_images"] = result.test_samples;
   }
-  json["skipped_images"] = result.skipped_images;
-  json["policy"] = result.policy;
+  if (result.stopped) json["stopped"] = true;
+  json["skipped_images"] = result.skipped_samples;
+  json["policy"] = result.plan.policy;
   json["tier"] = result.tier;
-  json["pool"] = result.pool;
-  json["budget_bytes"] = result.budget_bytes;
-  json["pool_bytes"] = result.pool_bytes;
-  json["overhead_bytes"] = result.overhead_bytes;
-  json["planned_peak_bytes"] = result.planned_peak_bytes;
+  json["pool"] = result.plan.pool;
+  json["budget_bytes"] = result.plan.budget_bytes;
+  json["pool_bytes"] = result.plan.pool_bytes;
+  json["overhead_bytes"] = result.plan.overhead_bytes();
+  json["planned_peak_bytes"] = result.plan.pool_bytes;
   json["pool_peak_bytes"] = result.pool_peak_bytes;
-  json["in_memory_bytes"] = result.in_memory_bytes;
+  json["in_memory_bytes"] = result.plan.in_memory_bytes;
   json["fragmentation_bytes"] = result.fragmentation_bytes;
   json["peak_by_tag"] = result.peak_by_tag;
-  json["swapped_out_bytes"] = result.swapped_out_bytes;
-  json["swapped_in_bytes"] = result.swapped_in_bytes;
-  json["compute_seconds"] = result.compute_seconds;
-  json["recompute_seconds"] = result.recompute_seconds;
-  json["stall_seconds"] = result.stall_seconds;
-  json["predicted_step_seconds"] = result.predicted_step_seconds;
-  json["bound_seconds"] = result.bound_seconds;
-  json["profile_source"] = result.profile_source;
+  json["swapped_out_bytes"] = result.typical.swapped_out_bytes;
+  json["swapped_in_bytes"] = result.typical.swapped_in_bytes;
+  json["compute_seconds"] = result.typical.compute_seconds;
+  json["recompute_seconds"] = result.typical.recompute_seconds;
+  json["stall_seconds"] = result.typical.stall_seconds;
+  json["predicted_step_seconds"] = result.plan.step.step_seconds;
+  json["bound_seconds"] = result.plan.bound_seconds;
+  json["profile_source"] = result.plan.profile_source;
   json["replans"] = result.replans;
-  json["plan_seconds"] = result.plan_seconds;
-  json["swap_file_bytes"] = result.swap_file_bytes;
+  json["plan_seconds"] = result.plan.plan_seconds;
+  json["swap_file_bytes"] = result.plan.swap_file_bytes;
   json["ranks"] = result.ranks;
   json["effective_batch"] = result.effective_batch;
   json["rank_peak_rss_bytes"] = result.rank_peak_rss_bytes;
   if (result.ranks > 1) {
-    json["network_bytes"] = result.network_bytes;
-    json["network_bandwidth"] = result.network_bandwidth;
-    json["network_latency_seconds"] = result.network_latency_seconds;
+    json["network_bytes"] = result.sent_bytes;
+    json["network_bandwidth"] = result.plan.link_bandwidth;
+    json["network_latency_seconds"] = result.plan.link_latency_seconds;
     json["reduce_seconds"] = result.reduce_seconds;
     json["reduce_wait_seconds"] = result.reduce_wait_seconds;
     json["reduce_hidden_share"] = result.reduce_seconds > 0
                                       ? std::max(0.0, 1 - result.reduce_wait_seconds / result.reduce_seconds)
                                       : 0.0;
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace penstock::cli

@@ -8,15 +8,26 @@
 
 namespace penstock::cli {
 
-/// What `train`, `eval` and `plan` are told on the command line.
+/// What `train`, `eval` and `plan` are told on the command line: words, as they were typed.
+struct RunWords {
+  std::string memory, policy, profile = "cached", kernels = "fixed", tier = "disk", tier_bandwidth,
+                              verify = "sampled", pool = "auto", window, bucket, in_flight;
+  std::string optimizer = "sgd", schedule = "constant";
+};
+
 struct RunOptions {
-  Network network;
-  Options options;
+  ModelChoice model;
+  TrainingOptions options;
+  RunWords words;
   std::string json_file;
   bool quiet = false;
   bool take_turns = false;
   bool verbose = false;
 };
+
+/// From the words to typed options. Throws UserError. To be called once all options are parsed and ranks are
+/// joined.
+void read_words(RunOptions& run);
 
 Detail detail_of(const RunOptions& run);
 
@@ -27,12 +38,12 @@ void add_common_options(CLI::App& command, RunOptions& run);
 void join(RunOptions& run);
 
 /// Writes the JSON file where one is named: rank 0 alone.
-void write_result(const RunOptions& run, const Result& result);
+void write_result(const RunOptions& run, const TrainingResult& result);
 
 /// The update rule, which the step contains: what `train` and `plan` take.
-void add_optimizer_options(CLI::App& command, Options& options);
+void add_optimizer_options(CLI::App& command, RunOptions& run);
 
 /// The result as JSON text; the keys are a contract with other programs.
-std::string result_json(const Result& result);
+std::string result_json(const TrainingResult& result);
 
 }  // namespace penstock::cli

@@ -3,28 +3,31 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "train/program.h"
+#include "cli/parse.h"
+#include "session/program.h"
 
 namespace penstock::cli {
 namespace {
 
 struct ShowOptions {
-  Network network;
-  models::ModelOptions model;
+  std::string name;
+  ModelOptions model;
   std::string optimizer = "sgd";
   bool unlowered = false;
 };
 
 void run_show(const ShowOptions& options) {
-  training::OptimizerOptions optimizer;
-  optimizer.kind = training::parse_optimizer(options.optimizer);
-  optimizer.momentum = 0.9F;
+  Optimizer optimizer;
+  optimizer.kind = parse_optimizer(options.optimizer);
+  if (optimizer.kind == OptimizerKind::sgd) optimizer.momentum = 0.9F;
+  const Network network = Network::model(options.name, options.model);
   if (options.unlowered) {
-    fmt::print("{}", ir::print(training::training_graph(options.network, options.model, optimizer)));
+    fmt::print("{}", ir::print(session::training_graph(network, optimizer)));
     return;
   }
-  const training::Program program = training::make_program(options.network, options.model, &optimizer, false);
-  fmt::print("{}", ir::print(program.training->graph));
+  session::ProgramRequest request;
+  request.optimizer = &optimizer;
+  fmt::print("{}", ir::print(session::make_program(network, request).training->graph));
 }
 
 }  // namespace
@@ -33,7 +36,7 @@ void add_show_command(CLI::App& app) {
   auto options = std::make_shared<ShowOptions>();
   CLI::App* command = app.add_subcommand("show", "print one training step of a model, op by op");
   command->footer("Example:\n  penstock show lenet --batch 64");
-  command->add_option("MODEL", options->network.name, "a model of `penstock models`")->required();
+  command->add_option("MODEL", options->name, "a model of `penstock models`")->required();
   command->add_option("--batch", options->model.batch, "images per step")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

@@ -4,9 +4,12 @@
 #include <csignal>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/signals.h"
+#include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
@@ -14,25 +17,33 @@
 namespace penstock::cli {
 namespace {
 
-void print_summary(const RunOptions& run, const Result& result) {
+void print_summary(const RunOptions& run, const TrainingResult& result) {
   const double seconds = std::accumulate(result.step_seconds.begin(), result.step_seconds.end(), 0.0);
   if (!result.loss.empty()) {
     fmt::print("trained {} steps in {}: loss {:.4f} -> {:.4f}, {:.1f} images/s\n", result.steps,
-               format_seconds(seconds), result.loss.front(), result.loss.back(), result.images_per_second);
+               format_seconds(seconds), result.loss.front(), result.loss.back(), result.samples_per_second);
+  }
+  if (result.stopped) {
+    fmt::print("stopped by a signal after step {}{}\n", result.steps,
+               run.options.checkpoint_dir.empty()
+                   ? "; without --checkpoint nothing was kept"
+                   : fmt::format("; go on with --resume {}", run.options.checkpoint_dir));
   }
   if (result.accuracy >= 0) {
-    fmt::print("accuracy {:.2f} % on {} test images\n", result.accuracy * 100, result.test_images);
+    fmt::print("accuracy {:.2f} % on {} test images\n", result.accuracy * 100, result.test_samples);
   }
   fmt::print("memory: peak {} of a budget of {}; without a budget this takes {}\n",
-             format_bytes(result.peak_rss_bytes), format_bytes(result.budget_bytes),
-             format_bytes(result.in_memory_bytes));
-  if (result.swapped_out_bytes + result.swapped_in_bytes > 0) {
-    fmt::print("policy {}: {} out and {} in per step, {:.1f} % of the time spent waiting for the tier\n",
-               result.policy, format_bytes(result.swapped_out_bytes), format_bytes(result.swapped_in_bytes),
-               seconds > 0 ? 100 * result.stall_seconds * static_cast<double>(result.steps) / seconds : 0.0);
+             format_bytes(result.peak_rss_bytes), format_bytes(result.plan.budget_bytes),
+             format_bytes(result.plan.in_memory_bytes));
+  if (result.typical.swapped_out_bytes + result.typical.swapped_in_bytes > 0) {
+    fmt::print(
+        "policy {}: {} out and {} in per step, {:.1f} % of the time spent waiting for the tier\n",
+        result.plan.policy, format_bytes(result.typical.swapped_out_bytes),
+        format_bytes(result.typical.swapped_in_bytes),
+        seconds > 0 ? 100 * result.typical.stall_seconds * static_cast<double>(result.steps) / seconds : 0.0);
   }
-  if (result.skipped_images > 0)
-    fmt::print("{} images did not decode and were skipped\n", result.skipped_images);
+  if (result.skipped_samples > 0)
+    fmt::print("{} images did not decode and were skipped\n", result.skipped_samples);
   if (!run.options.save_file.empty()) fmt::print("weights written to {}\n", run.options.save_file);
   if (!run.options.trace_file.empty()) {
     fmt::print("trace written to {}: open it at ui.perfetto.dev or chrome://tracing\n",
@@ -41,8 +52,29 @@ void print_summary(const RunOptions& run, const Result& result) {
   if (!run.options.report_file.empty()) fmt::print("report written to {}\n", run.options.report_file);
 }
 
+/// What can be said in the words of the command line is said here; the library would say it in its own.
+void check_options(const RunOptions& run) {
+  const TrainingOptions& options = run.options;
+  if ((options.steps < 1) == (options.epochs < 1))
+    throw UserError("say how long to train: --steps N or --epochs N, one of them");
+  if (options.checkpoint_every > 0 && options.checkpoint_dir.empty())
+    throw UserError("--checkpoint-every needs --checkpoint DIR");
+  if (!options.init_file.empty() && !options.resume_dir.empty()) {
+    throw UserError(
+        "--init and --resume exclude each other: one says where to start, the other where to go on");
+  }
+  if (options.session.ranks.ranks->rank() != 0) return;
+  const std::pair<const std::string&, const char*> files[] = {
+      {options.save_file, "--save"}, {options.trace_file, "--trace"}, {options.report_file, "--report"}};
+  for (const auto& [file, flag] : files) {
+    if (!file.empty()) check_writable(file, flag);
+  }
+  if (!options.checkpoint_dir.empty()) check_writable_folder(options.checkpoint_dir, "--checkpoint");
+}
+
 void run_train(RunOptions& run) {
   join(run);
+  run.options.session.ranks.ranks->together([&] { check_options(run); });
   ProgressView view(detail_of(run));
   // Whoever waits for us to take turns is gone when it dies; nobody else would let us go on.
   if (run.take_turns) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -51,19 +83,22 @@ void run_train(RunOptions& run) {
     view.step(progress);
     if (run.take_turns) std::raise(SIGSTOP);
   };
-  run.options.on_phase = [&view](const RunPhase& phase) { view.phase(phase); };
-  run.options.on_note = [&view](const std::string& line) { view.note(line); };
-  const Result result = train(run.network, run.options);
+  run.options.session.on_phase = [&view](const Phase& phase) { view.phase(phase); };
+  run.options.session.on_note = [&view](const std::string& line) { view.note(line); };
+  const StopSignals signals;
+  run.options.stop_requested = [] { return StopSignals::received() != 0; };
+  const TrainingResult result = train(run.model, run.options);
   view.finish();
   write_result(run, result);
   if (!run.quiet) print_summary(run, result);
+  if (result.stopped) throw StoppedBySignal{StopSignals::received()};
 }
 
 }  // namespace
 
 void add_train_command(CLI::App& app, const std::string& command_line) {
   auto run = std::make_shared<RunOptions>();
-  Options& options = run->options;
+  TrainingOptions& options = run->options;
   options.command = command_line;
   CLI::App* command = app.add_subcommand("train", "train a network");
   command->footer(
@@ -85,7 +120,7 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
 
   command->add_flag("--take-turns", run->take_turns,
                     "stop after each step until SIGCONT: to take turns with other runs");
-  add_optimizer_options(*command, options);
+  add_optimizer_options(*command, *run);
 
   auto* files = command->add_option_group("Files");
   files->add_option("--save", options.save_file, "write the weights to this safetensors file")
@@ -96,9 +131,11 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
       ->add_option("--checkpoint-every", options.checkpoint_every,
                    "steps between checkpoints (only at the end)")
       ->check(CLI::PositiveNumber);
+  files->add_option("--keep-checkpoints", options.keep_checkpoints, "how many of the newest stay (1)")
+      ->check(CLI::Range(1, 1000000));
   files->add_option("--resume", options.resume_dir, "continue from the checkpoint in this folder")
       ->type_name("DIR");
-  files->add_option("--plan", options.plan_file, "train by this plan of `penstock plan --out`")
+  files->add_option("--plan", options.session.memory.plan_file, "train by this plan of `penstock plan --out`")
       ->type_name("FILE");
   files->add_option("--trace", options.trace_file, "write the first steps as a trace for Perfetto")
       ->type_name("FILE");

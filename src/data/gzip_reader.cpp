@@ -115,10 +115,10 @@ void GzipReader::read(void* to, std::int64_t size_bytes) {
 
 std::vector<std::uint8_t> GzipReader::read_all(std::int64_t size_bytes, std::int64_t limit_bytes) {
   if (size_bytes > limit_bytes) {
-    throw UserError(fmt::format(
-        "{} takes {} of memory{}, and there is {} for data: {}", file_.path(), format_bytes(size_bytes),
-        gzipped_ ? " once it is inflated" : "", format_bytes(limit_bytes),
-        gzipped_ ? "gunzip it, since plain files stay on disk" : "give a larger --memory"));
+    throw UserError(fmt::format("{} takes {} of memory{}, and there is {} for data: {}", file_.path(),
+                                format_bytes(size_bytes), gzipped_ ? " once it is inflated" : "",
+                                format_bytes(limit_bytes),
+                                gzipped_ ? "gunzip it, since plain files stay on disk" : "give more memory"));
   }
   constexpr std::int64_t kPieceBytes = 4 << 20;
   std::vector<std::uint8_t> bytes;

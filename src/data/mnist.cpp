@@ -50,7 +50,7 @@ DataSplits open_mnist(const std::string& name, const std::string& folder, const 
   splits.test = open_split(name, folder, "t10k", statistics, request);
   if (splits.train->geometry() != splits.test->geometry()) {
     throw UserError(fmt::format(
-        "the training and the test images in {} have different sizes: name one with --image-size", folder));
+        "the training and the test images in {} have different sizes: name one image size", folder));
   }
   return splits;
 }

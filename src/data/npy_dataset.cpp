@@ -186,8 +186,8 @@ DataSplits open_npy(const std::string& names, const DataRequest& request) {
         "images");
   }
   if (splits.train->geometry() != splits.test->geometry()) {
-    throw UserError(fmt::format("{} and {} hold images of different sizes: name one with --image-size",
-                                paths[0], paths[test_at]));
+    throw UserError(fmt::format("{} and {} hold images of different sizes: name one image size", paths[0],
+                                paths[test_at]));
   }
   return splits;
 }

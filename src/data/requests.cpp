@@ -18,8 +18,8 @@ void refuse_pixels_and_volumes(const DataRequest& request, const std::string& na
 std::int64_t choose_classes(const DataRequest& request, std::int64_t own, const std::string& name) {
   if (request.classes == 0) return own;
   if (request.classes < own) {
-    throw UserError(fmt::format("{} has {} classes, more than the {} asked for: use --classes {}", name, own,
-                                request.classes, own));
+    throw UserError(fmt::format("{} has {} classes, more than the {} asked for: ask for {} classes", name,
+                                own, request.classes, own));
   }
   return request.classes;
 }

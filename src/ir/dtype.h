@@ -2,9 +2,11 @@
 
 #include <cstdint>
 
+#include "penstock/network.h"
+
 namespace penstock::ir {
 
-enum class DType : std::uint8_t { f32, s32, u8 };
+using penstock::DType;
 
 constexpr std::int64_t dtype_bytes(DType dtype) {
   return dtype == DType::u8 ? 1 : 4;

@@ -41,7 +41,7 @@ AddressRange::AddressRange(std::int64_t size_bytes, Access access) : size_bytes_
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
-    throw UserError(fmt::format("cannot map {} of memory: {}; give a smaller --memory",
+    throw UserError(fmt::format("cannot map {} of memory: {}; give a smaller budget",
                                 format_bytes(size_bytes), std::strerror(errno)));
   }
   const auto start = reinterpret_cast<std::uintptr_t>(mapping_);
@@ -98,7 +98,7 @@ void AddressRange::populate() {
 void require_available(std::int64_t size_bytes, const char* what) {
   const std::int64_t available = available_memory_bytes();
   if (size_bytes > available) {
-    throw UserError(fmt::format("{} needs {} of memory, and there is {}; give a smaller --memory", what,
+    throw UserError(fmt::format("{} needs {} of memory, and there is {}; give a smaller budget", what,
                                 format_bytes(size_bytes), format_bytes(available)));
   }
 }

@@ -1,7 +1,5 @@
 #include "memory/packed_pool.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -13,16 +11,10 @@
 
 namespace penstock {
 
-PackedPool::PackedPool(const std::vector<std::int64_t>& slot_bytes, const std::vector<std::int64_t>& offsets,
-                       std::int64_t arena_bytes, std::int64_t capacity_bytes, bool poison)
+PackedPool::PackedPool(const std::vector<std::int64_t>& slot_bytes, std::int64_t arena_bytes, bool poison)
     : arena_bytes_(arena_bytes), poison_(poison) {
-  if (arena_bytes > capacity_bytes) {
-    throw UserError(fmt::format("the packed pool needs {}, and the budget leaves {}; give a larger --memory",
-                                format_bytes(arena_bytes), format_bytes(capacity_bytes)));
-  }
   require_available(arena_bytes, "the memory pool");
-  for (const std::int64_t size_bytes : slot_bytes) slots_.push_back({size_bytes, -1, -1, false});
-  set_homes(offsets);
+  for (const std::int64_t size_bytes : slot_bytes) slots_.push_back({size_bytes, kAnywhere, false});
   arena_ = AddressRange(arena_bytes, AddressRange::Access::read_write);
   arena_.populate();
 }
@@ -43,31 +35,13 @@ void PackedPool::check_place(std::int64_t offset, std::int64_t size_bytes) const
   require(offset % packed_alignment(size_bytes) == 0, "an offset is not aligned");
 }
 
-void PackedPool::set_homes(const std::vector<std::int64_t>& offsets) {
-  require(slots_.size() == offsets.size(), "each slot needs an offset");
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (offsets[i] >= 0) check_place(offsets[i], slots_[i].size_bytes);
-    require(!slots_[i].held || slots_[i].offset == offsets[i], "a slot that is held would move");
-    slots_[i].home = offsets[i];
-  }
-}
-
-void PackedPool::follow(std::span<const std::int64_t> places) {
-  places_ = places;
-}
-
-void* PackedPool::acquire(int slot) {
+void* PackedPool::acquire(int slot, std::int64_t offset) {
   Slot& taker = checked(slot);
   require(!taker.held, "the slot has memory already");
-  taker.offset = taker.home;
-  if (!places_.empty()) {
-    taker.offset = places_.front();
-    places_ = places_.subspan(1);
-    check_place(taker.offset, taker.size_bytes);
-  }
-  require(taker.offset >= 0, "the slot was not packed");
-  require(is_free(taker.offset, taker.size_bytes), "a packed slot overlaps one that is held");
-  held_.emplace(taker.offset, taker.offset + packed_bytes(taker.size_bytes));
+  check_place(offset, taker.size_bytes);
+  require(is_free(offset, taker.size_bytes), "a packed slot overlaps one that is held");
+  held_.emplace(offset, offset + packed_bytes(taker.size_bytes));
+  taker.offset = offset;
   taker.held = true;
   asked_bytes_ += taker.size_bytes;
   peak_asked_bytes_ = std::max(peak_asked_bytes_, asked_bytes_);
@@ -86,8 +60,16 @@ void PackedPool::release(int slot) {
 }
 
 void PackedPool::hand_over(int from, int to) {
-  (void)from, (void)to;
-  throw InternalError("a packed pool does not move memory");
+  Slot& giver = checked(from);
+  Slot& taker = checked(to);
+  require(giver.held && !taker.held, "memory is handed over from a slot that has some to one that has none");
+  require(packed_bytes(giver.size_bytes) == packed_bytes(taker.size_bytes),
+          "memory is handed over between slots of one size");
+  taker.offset = giver.offset;
+  taker.held = true;
+  giver.held = false;
+  asked_bytes_ += taker.size_bytes - giver.size_bytes;
+  peak_asked_bytes_ = std::max(peak_asked_bytes_, asked_bytes_);
 }
 
 void* PackedPool::address(int slot) const {
@@ -100,9 +82,9 @@ bool PackedPool::held(int slot) const {
   return checked(slot).held;
 }
 
-bool PackedPool::fits(int slot) const {
+bool PackedPool::fits(int slot, std::int64_t offset) const {
   const Slot& taker = checked(slot);
-  return !taker.held && taker.home >= 0 && is_free(taker.home, taker.size_bytes);
+  return !taker.held && offset >= 0 && is_free(offset, taker.size_bytes);
 }
 
 bool PackedPool::is_free(std::int64_t offset, std::int64_t size_bytes) const {

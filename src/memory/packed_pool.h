@@ -9,25 +9,21 @@
 
 namespace penstock {
 
-/// One arena; a slot is where follow() says, and at an offset of its own when that says nothing (see pack.h).
+/// One arena in which the user says where each slot goes (see pack.h), another place at each stay if need be.
 /// Slots that never stay at the same time share bytes; overlap with a slot that is held is an InternalError.
 class PackedPool final : public Pool {
  public:
-  /// An offset of -1 is that of a slot that is never acquired. Throws UserError when the arena exceeds the
-  /// capacity or the kernel does not give the memory.
-  PackedPool(const std::vector<std::int64_t>& slot_bytes, const std::vector<std::int64_t>& offsets,
-             std::int64_t arena_bytes, std::int64_t capacity_bytes, bool poison = kPoisonByDefault);
+  /// Throws UserError when the kernel does not give the memory.
+  PackedPool(const std::vector<std::int64_t>& slot_bytes, std::int64_t arena_bytes,
+             bool poison = kPoisonByDefault);
 
-  void* acquire(int slot) override;
+  void* acquire(int slot, std::int64_t offset) override;
   void release(int slot) override;
-  void follow(std::span<const std::int64_t> places) override;
-  /// Other offsets for slots, -1 as in the constructor. What is held must stay where it is.
-  void set_homes(const std::vector<std::int64_t>& offsets);
-  /// InternalError: slots stay where they are.
+  /// The memory stays where it is: slot `to` is there from now on.
   void hand_over(int from, int to) override;
   void* address(int slot) const override;
   bool held(int slot) const override;
-  bool fits(int slot) const override;
+  bool fits(int slot, std::int64_t offset) const override;
   bool swappable(int slot) const override;
   /// The arena's size: all the memory this pool takes.
   std::int64_t capacity_bytes() const override { return arena_bytes_; }
@@ -41,8 +37,7 @@ class PackedPool final : public Pool {
  private:
   struct Slot {
     std::int64_t size_bytes = 0;
-    std::int64_t home = -1;
-    std::int64_t offset = -1;  // while it is held
+    std::int64_t offset = kAnywhere;  // while it is held
     bool held = false;
   };
   Slot& checked(int slot);
@@ -51,7 +46,6 @@ class PackedPool final : public Pool {
   bool is_free(std::int64_t offset, std::int64_t size_bytes) const;
 
   std::vector<Slot> slots_;
-  std::span<const std::int64_t> places_;  // of the next acquires
   std::int64_t arena_bytes_;
   bool poison_;
   AddressRange arena_;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 namespace penstock {
 
@@ -13,6 +12,9 @@ inline constexpr bool kPoisonByDefault = true;
 
 /// What fills released memory where poisoning is on: as float32 a NaN, as an index an absurd one.
 inline constexpr unsigned char kPoisonByte = 0xFF;
+
+/// The place of a slot in a pool that finds places by itself.
+inline constexpr std::int64_t kAnywhere = -1;
 
 /// Physical memory of fixed capacity, handed out to slots whose sizes are known from the start. A slot is one
 /// storage of the plan. All memory is taken and touched by the constructor: acquire and release cause no page
@@ -27,21 +29,19 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
   virtual ~Pool() = default;
 
-  /// Gives the slot memory and returns where. InternalError when it has some already or the plan exceeds the
-  /// capacity.
-  virtual void* acquire(int slot) = 0;
+  /// Gives the slot memory and returns where. `offset`: where in the pool's arena, for a pool whose slots are
+  /// placed by their user; kAnywhere for a pool that places them itself. InternalError when the slot has
+  /// memory already, the place is taken or the plan exceeds the capacity.
+  virtual void* acquire(int slot, std::int64_t offset) = 0;
   /// Takes it back. InternalError when the slot has none.
   virtual void release(int slot) = 0;
-  /// The next acquires are to be at these places, in this order, which must outlive them; after the last of
-  /// them all is as before. Nothing to a pool that finds places by itself.
-  virtual void follow(std::span<const std::int64_t> places) = 0;
   /// Gives slot `to`, which has none, the memory of slot `from`, which is as large, with what it holds.
   virtual void hand_over(int from, int to) = 0;
   /// Where the slot's memory is. InternalError when it has none.
   virtual void* address(int slot) const = 0;
   virtual bool held(int slot) const = 0;
-  /// Whether acquire(slot) would succeed now.
-  virtual bool fits(int slot) const = 0;
+  /// Whether acquire(slot, offset) would succeed now.
+  virtual bool fits(int slot, std::int64_t offset) const = 0;
   /// Whether the slot's memory is fit for tier I/O: whole 4 KiB pages of its own.
   virtual bool swappable(int slot) const = 0;
 

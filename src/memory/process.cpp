@@ -188,22 +188,6 @@ std::int64_t available_memory_bytes(const fs::path& root) {
   return available + process_memory(root).resident_bytes;
 }
 
-std::int64_t parse_memory_budget(std::string_view text, std::int64_t available_bytes) {
-  std::int64_t bytes = 0;
-  if (!text.empty() && text.back() == '%') {
-    double percent = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-    if (error != std::errc() || end != text.data() + text.size() - 1 || !(percent > 0 && percent <= 100)) {
-      throw UserError(fmt::format("--memory: '{}' is not a share; write a percentage from 1% to 100%", text));
-    }
-    bytes = static_cast<std::int64_t>(std::floor(static_cast<double>(available_bytes) * percent / 100));
-  } else {
-    bytes = parse_bytes(text, "--memory");
-  }
-  if (bytes <= 0) throw UserError(fmt::format("--memory: '{}' is no memory at all", text));
-  return bytes;
-}
-
 std::int64_t default_memory_budget(std::int64_t available_bytes) {
   const std::int64_t margin = std::max(available_bytes / 20, 128 * kMiB);
   return std::max(available_bytes - margin, available_bytes / 2);

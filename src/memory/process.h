@@ -41,8 +41,6 @@ std::string missing_counts(const std::filesystem::path& root = "/");
 /// what it has.
 std::int64_t available_memory_bytes(const std::filesystem::path& root = "/");
 
-/// "50%" of `available_bytes`, or a plain size ("1GiB"). Throws UserError for what is neither, or is zero.
-std::int64_t parse_memory_budget(std::string_view text, std::int64_t available_bytes);
 /// The budget when none is named: what is available less a margin for the rest of the machine.
 std::int64_t default_memory_budget(std::int64_t available_bytes);
 

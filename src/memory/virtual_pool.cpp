@@ -50,9 +50,9 @@ VirtualPool::VirtualPool(const std::vector<std::int64_t>& slot_bytes, const Virt
       placement_(slot_bytes, rule, capacity_bytes) {
   const std::int64_t fixed_bytes = rule_.fixed_bytes(slot_bytes);
   if (fixed_bytes > capacity_bytes) {
-    throw UserError(fmt::format(
-        "the pool of {} cannot hold even the small tensors, which take {}; give a larger --memory",
-        format_bytes(capacity_bytes), format_bytes(fixed_bytes)));
+    throw UserError(
+        fmt::format("the pool of {} cannot hold even the small tensors, which take {}; give more memory",
+                    format_bytes(capacity_bytes), format_bytes(fixed_bytes)));
   }
   require_available(capacity_bytes, "the memory pool");
   mapped_bytes_ = peak_bytes_ = fixed_bytes;
@@ -83,7 +83,8 @@ std::byte* VirtualPool::at(std::int64_t offset) const {
   return beyond >= 0 ? home_.data() + beyond : space_.data() + offset;
 }
 
-void* VirtualPool::acquire(int slot) {
+void* VirtualPool::acquire(int slot, std::int64_t offset) {
+  require(offset == kAnywhere, "a virtual pool places its slots itself");
   const Slot& taker = checked(slot);
   make(placement_.acquire(slot));
   mapped_bytes_ += placement_.footprint_bytes(slot);
@@ -124,7 +125,7 @@ void VirtualPool::copy(std::byte* from, std::byte* to, std::int64_t size_bytes) 
     const bool copied = ::mprotect(to + done, size, PROT_READ | PROT_WRITE) == 0;
     if (copied) std::memcpy(to + done, from + done, size);
     if (!copied || ::madvise(from + done, size, MADV_DONTNEED) != 0) {
-      throw RunError(fmt::format("cannot copy {} of pool memory: {}; try --pool packed",
+      throw RunError(fmt::format("cannot copy {} of pool memory: {}; try the packed pool",
                                  format_bytes(size_bytes), std::strerror(errno)));
     }
   }
@@ -145,8 +146,8 @@ void VirtualPool::move(std::byte* from, std::byte* to, std::int64_t size_bytes) 
     move(from + half, to + half, size_bytes - half);
     return;
   }
-  throw RunError(fmt::format("cannot move {} of pool memory: {}; try --pool packed", format_bytes(size_bytes),
-                             std::strerror(error)));
+  throw RunError(fmt::format("cannot move {} of pool memory: {}; try the packed pool",
+                             format_bytes(size_bytes), std::strerror(error)));
 }
 
 /// What a move leaves behind is empty but writable, and does not merge with its neighbours.
@@ -168,7 +169,8 @@ bool VirtualPool::held(int slot) const {
   return placement_.held(slot);
 }
 
-bool VirtualPool::fits(int slot) const {
+bool VirtualPool::fits(int slot, std::int64_t offset) const {
+  require(offset == kAnywhere, "a virtual pool places its slots itself");
   checked(slot);
   return placement_.fits(slot);
 }

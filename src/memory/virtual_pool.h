@@ -23,13 +23,13 @@ class VirtualPool final : public Pool {
   VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
               std::int64_t capacity_bytes, bool poison = kPoisonByDefault);
 
-  void* acquire(int slot) override;
+  /// `offset` is kAnywhere: this pool places slots itself.
+  void* acquire(int slot, std::int64_t offset = kAnywhere) override;
   void release(int slot) override;
-  void follow(std::span<const std::int64_t> places) override { (void)places; }
   void hand_over(int from, int to) override;
   void* address(int slot) const override;
   bool held(int slot) const override;
-  bool fits(int slot) const override;
+  bool fits(int slot, std::int64_t offset = kAnywhere) const override;
   bool swappable(int slot) const override;
   std::int64_t capacity_bytes() const override { return capacity_bytes_; }
   std::int64_t mapped_bytes() const override { return mapped_bytes_; }

@@ -5,17 +5,11 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "penstock/network.h"
 
 namespace penstock::models {
 
-struct ModelOptions {
-  std::int64_t batch = 1;
-  std::int64_t channels = 0;    ///< 0: the model's default
-  std::int64_t image_size = 0;  ///< 0: the model's default; for volumes the edge of the cube
-  std::int64_t classes = 0;     ///< 0: the model's default
-  double width = 1;     ///< multiplies every channel count inside the network: small instances for tests
-  bool dropout = true;  ///< false: leaves dropout layers out
-};
+using penstock::ModelOptions;
 
 struct ModelInfo {
   std::string name;

@@ -182,7 +182,6 @@ class Checker {
     }
     Held& to = held_[static_cast<std::size_t>(in.id)];
     Held& from = held_[static_cast<std::size_t>(in.from)];
-    if (!problem_.remaps) throw Violation{"this pool does not move memory"};
     if (problem_.storage(in.id).footprint_bytes != problem_.storage(in.from).footprint_bytes ||
         problem_.storage(in.id).footprint_bytes == 0) {
       throw Violation{"'" + problem_.storage_name(in.from) + "' has another size"};

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "penstock/options.h"
 #include "plan/plan.h"
 #include "plan/policies.h"
 #include "plan/problem.h"
@@ -10,7 +11,7 @@
 
 namespace penstock::plan {
 
-enum class PolicyKind : std::uint8_t { keep, lms, superneurons, pooch, window, automatic };
+using PolicyKind = Policy;
 
 /// "keep", "lms", ...; throws UserError that lists them all.
 PolicyKind parse_policy(std::string_view name);

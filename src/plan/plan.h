@@ -68,6 +68,8 @@ struct Plan {
   /// For a pool that does not move memory: the offset of each storage and scratch, in the order in which the
   /// instructions give them memory. Empty: for the pool to say.
   std::vector<std::int64_t> offsets;
+  /// For such a pool: where each slot is between steps; -1: it never is in memory then.
+  std::vector<std::int64_t> homes;
 };
 
 }  // namespace penstock::plan

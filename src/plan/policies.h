@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "penstock/options.h"
 #include "plan/plan.h"
 #include "plan/problem.h"
 #include "plan/profile.h"
@@ -16,12 +17,7 @@ Plan plan_keep(const Problem& problem);
 /// What `keep` needs.
 std::int64_t keep_bytes(const Problem& problem);
 
-/// LMS's knobs. Distances are in ops of the step; 0: tuned for the budget by simulating memory alone.
-struct LmsOptions {
-  std::int64_t threshold = 0;  ///< an activation is swapped out if two uses are further apart than this
-  std::int64_t ahead = 0;      ///< its copy-in starts so many ops before the use
-  std::int64_t groupby = 0;    ///< later uses no further apart than this share a copy-in
-};
+using LmsOptions = LmsKnobs;
 
 /// LMS: activations with a distant next use are copied out after the use before it and copied in again ahead
 /// of it; state stays in memory.

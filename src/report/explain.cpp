@@ -37,7 +37,7 @@ std::vector<ir::StorageId> find(const ir::Graph& graph, const std::string& name)
     if (tensor.name.find(name) == std::string::npos || count == kSuggestions) continue;
     similar += (count++ == 0 ? "" : ", ") + tensor.name;
   }
-  throw UserError(fmt::format("--explain '{}': there is no such tensor or op; {}", name,
+  throw UserError(fmt::format("'{}': there is no such tensor or op; {}", name,
                               similar.empty() ? "`penstock show MODEL` lists them" : "there are " + similar));
 }
 

@@ -68,46 +68,50 @@ std::string difference(double predicted, double measured) {
 }
 
 std::string comparison_table(const RunReport& run) {
-  const bool known = run.predicted_step_seconds > 0;
-  const auto batch = static_cast<double>(run.batch);
+  const bool known = run.plan.step.step_seconds > 0;
+  const auto batch = static_cast<double>(run.story.batch);
   std::string text =
       "<table><thead><tr><th></th><th>predicted</th><th>measured</th><th>difference</th></tr></"
       "thead><tbody>\n";
-  text += row({"time of a step", known ? seconds_text(run.predicted_step_seconds) : "not known",
-               seconds_text(run.step_seconds), difference(run.predicted_step_seconds, run.step_seconds)});
-  text += row({"images/s", known ? rate_text(batch / run.predicted_step_seconds) : "not known",
-               rate_text(run.images_per_second),
-               known ? difference(batch / run.predicted_step_seconds, run.images_per_second) : ""});
-  text += row({"waiting for the tier", known ? seconds_text(run.predicted_stall_seconds) : "not known",
-               seconds_text(run.stall_seconds), ""});
+  text += row({"time of a step", known ? seconds_text(run.plan.step.step_seconds) : "not known",
+               seconds_text(run.story.typical.step_seconds),
+               difference(run.plan.step.step_seconds, run.story.typical.step_seconds)});
+  text += row({"images/s", known ? rate_text(batch / run.plan.step.step_seconds) : "not known",
+               rate_text(run.samples_per_second()),
+               known ? difference(batch / run.plan.step.step_seconds, run.samples_per_second()) : ""});
+  text += row({"waiting for the tier", known ? seconds_text(run.plan.step.stall_seconds) : "not known",
+               seconds_text(run.story.typical.stall_seconds), ""});
   const auto bytes_row = [&](const char* name, std::int64_t planned, std::int64_t measured) {
     text +=
         row({name, format_bytes(planned), format_bytes(measured),
              planned == measured ? "none"
                                  : difference(static_cast<double>(planned), static_cast<double>(measured))});
   };
-  bytes_row("peak of the pool", run.planned_peak_bytes, run.pool_peak_bytes);
-  bytes_row("written to the tier per step", run.planned_out_bytes, run.swapped_out_bytes);
-  bytes_row("read from the tier per step", run.planned_in_bytes, run.swapped_in_bytes);
+  bytes_row("peak of the pool", run.plan.pool_bytes, run.pool_peak_bytes);
+  bytes_row("written to the tier per step", run.plan.step.swapped_out_bytes,
+            run.story.typical.swapped_out_bytes);
+  bytes_row("read from the tier per step", run.plan.step.swapped_in_bytes,
+            run.story.typical.swapped_in_bytes);
   text += "</tbody></table>\n";
   if (known && !run.profile_measured)
     text +=
         R"(<p class="soft">The prediction is from an estimate of this machine, not from a measured profile.</p>)";
-  if (run.bound_seconds > 0) {
+  if (run.plan.bound_seconds > 0) {
     text += fmt::format(
         R"(<p class="soft">No plan for this budget can be faster than {} a step, as far as is proved; the predicted time is {} above that.</p>)",
-        seconds_text(run.bound_seconds), percent_text(run.predicted_step_seconds / run.bound_seconds - 1));
+        seconds_text(run.plan.bound_seconds),
+        percent_text(run.plan.step.step_seconds / run.plan.bound_seconds - 1));
   }
   return text;
 }
 
 std::string loss_figure(const RunReport& run) {
   std::vector<Point> points;
-  const std::size_t group = (run.loss.size() + kCurvePoints - 1) / kCurvePoints;
-  for (std::size_t i = 0; i < run.loss.size(); i += group) {
-    const std::size_t end = std::min(run.loss.size(), i + group);
+  const std::size_t group = (run.story.loss.size() + kCurvePoints - 1) / kCurvePoints;
+  for (std::size_t i = 0; i < run.story.loss.size(); i += group) {
+    const std::size_t end = std::min(run.story.loss.size(), i + group);
     double sum = 0;
-    for (std::size_t k = i; k < end; ++k) sum += run.loss[k];
+    for (std::size_t k = i; k < end; ++k) sum += run.story.loss[k];
     points.push_back({static_cast<double>(i + end + 1) / 2, sum / static_cast<double>(end - i)});
   }
   double low = points.front().y, high = points.front().y;
@@ -120,8 +124,9 @@ std::string loss_figure(const RunReport& run) {
     return value == static_cast<double>(static_cast<long>(value)) ? fmt::format("{:g}", value)
                                                                   : std::string();
   };
-  const Axis steps = plain_axis(run.loss.size() > 1 ? 1 : 0,
-                                static_cast<double>(std::max<std::size_t>(run.loss.size(), 2)), 8, step_text);
+  const Axis steps =
+      plain_axis(run.story.loss.size() > 1 ? 1 : 0,
+                 static_cast<double>(std::max<std::size_t>(run.story.loss.size(), 2)), 8, step_text);
   Plot plot(steps,
             plain_axis(std::max(0.0, low - margin), high + margin, 5,
                        [](double v) { return fmt::format("{:g}", v); }),
@@ -130,16 +135,16 @@ std::string loss_figure(const RunReport& run) {
   if (points.size() <= 40) plot.dots(points, "forward");
   std::string text = plot.html(
       "loss over the steps", group > 1 ? fmt::format("step (loss, mean of {} steps)", group) : "step (loss)");
-  text += fmt::format("<p>Loss {:.4f} at the first step, {:.4f} at the last.</p>", run.loss.front(),
-                      run.loss.back());
+  text += fmt::format("<p>Loss {:.4f} at the first step, {:.4f} at the last.</p>", run.story.loss.front(),
+                      run.story.loss.back());
   return text;
 }
 
 std::string accuracy_figure(const RunReport& run) {
   std::string text;
-  if (run.accuracy_by_step.size() > 1) {
+  if (run.story.accuracy_by_step.size() > 1) {
     std::vector<Point> points;
-    for (const auto& [step, accuracy] : run.accuracy_by_step)
+    for (const auto& [step, accuracy] : run.story.accuracy_by_step)
       points.push_back({static_cast<double>(step), accuracy * 100});
     const auto percent = [](double value) { return fmt::format("{:g} %", value); };
     Plot plot(plain_axis(0, points.back().x, 8, [](double v) { return fmt::format("{:g}", v); }),
@@ -148,14 +153,14 @@ std::string accuracy_figure(const RunReport& run) {
     plot.dots(points, "reads");
     text = plot.html("accuracy over the steps", "step (accuracy)");
   }
-  return text +
-         fmt::format("<p>Accuracy {:.2f} % on {} test images.</p>", run.accuracy * 100, run.test_images);
+  return text + fmt::format("<p>Accuracy {:.2f} % on {} test images.</p>", run.story.accuracy * 100,
+                            run.story.test_samples);
 }
 
 std::string process_bar(const RunReport& run) {
   std::int64_t sum = 0;
   for (const auto& [tag, bytes] : run.peak_by_tag) sum += bytes;
-  const std::int64_t whole = std::max(sum, run.budget_bytes < 3 * sum ? run.budget_bytes : sum);
+  const std::int64_t whole = std::max(sum, run.plan.budget_bytes < 3 * sum ? run.plan.budget_bytes : sum);
   if (whole <= 0) return "";
   std::string bar, legend;
   const char* kColours[] = {"c5", "c6", "c3", "c2", "c1", "c4"};
@@ -170,41 +175,42 @@ std::string process_bar(const RunReport& run) {
   return fmt::format(R"(<div class="stack">{}</div><div class="legend" style="margin-left:0">{}</div>)", bar,
                      legend) +
          fmt::format(R"(<p class="soft">The process took {} at its highest, of a budget of {}.</p>)",
-                     format_bytes(run.peak_rss_bytes), format_bytes(run.budget_bytes));
+                     format_bytes(run.peak_rss_bytes), format_bytes(run.plan.budget_bytes));
 }
 
 std::string figures_table(const RunReport& run) {
   std::string text =
       "<table class=\"figures\"><caption>Names as in the output of "
-      "--json.</caption><thead><tr><th>figure</th><th>value</th></tr></thead><tbody>\n";
+      "its result file.</caption><thead><tr><th>figure</th><th>value</th></tr></thead><tbody>\n";
   const auto add = [&](const char* key, const std::string& value) {
     text += fmt::format(R"(<tr><td><code>{}</code></td><td>{}</td></tr>)", key, escape(value)) + "\n";
   };
-  add("model", run.model);
-  add("batch", std::to_string(run.batch));
-  add("steps", std::to_string(run.steps));
+  add("model", run.story.title);
+  add("batch", std::to_string(run.story.batch));
+  add("steps", std::to_string(run.story.loss.size()));
   add("threads", std::to_string(run.threads));
-  add("policy", run.policy);
+  add("policy", run.plan.policy);
   add("tier", run.tier);
-  add("pool", run.pool);
-  add("images_per_second", rate_text(run.images_per_second));
-  add("stall_seconds", seconds_text(run.stall_seconds));
-  add("startup_seconds", seconds_text(run.startup_seconds));
+  add("pool", run.plan.pool);
+  add("images_per_second", rate_text(run.samples_per_second()));
+  add("stall_seconds", seconds_text(run.story.typical.stall_seconds));
+  add("startup_seconds", seconds_text(run.story.startup_seconds));
   add("plan_seconds", seconds_text(run.plan_seconds));
-  if (run.predicted_step_seconds > 0) add("predicted_step_seconds", seconds_text(run.predicted_step_seconds));
-  const std::pair<const char*, std::int64_t> sizes[] = {{"budget_bytes", run.budget_bytes},
-                                                        {"in_memory_bytes", run.in_memory_bytes},
-                                                        {"peak_rss_bytes", run.peak_rss_bytes},
-                                                        {"overhead_bytes", run.overhead_bytes},
-                                                        {"pool_bytes", run.pool_bytes},
-                                                        {"planned_peak_bytes", run.planned_peak_bytes},
-                                                        {"pool_peak_bytes", run.pool_peak_bytes},
-                                                        {"swapped_out_bytes", run.swapped_out_bytes},
-                                                        {"swapped_in_bytes", run.swapped_in_bytes},
-                                                        {"swap_file_bytes", run.swap_file_bytes}};
+  if (run.plan.step.step_seconds > 0) add("predicted_step_seconds", seconds_text(run.plan.step.step_seconds));
+  const std::pair<const char*, std::int64_t> sizes[] = {
+      {"budget_bytes", run.plan.budget_bytes},
+      {"in_memory_bytes", run.plan.in_memory_bytes},
+      {"peak_rss_bytes", run.peak_rss_bytes},
+      {"overhead_bytes", run.plan.overhead_bytes()},
+      {"pool_bytes", run.plan.pool_bytes},
+      {"planned_peak_bytes", run.plan.pool_bytes},
+      {"pool_peak_bytes", run.pool_peak_bytes},
+      {"swapped_out_bytes", run.story.typical.swapped_out_bytes},
+      {"swapped_in_bytes", run.story.typical.swapped_in_bytes},
+      {"swap_file_bytes", run.plan.swap_file_bytes}};
   for (const auto& [key, bytes] : sizes) add(key, format_bytes(bytes));
-  if (run.accuracy >= 0) add("accuracy", fmt::format("{:.2f} %", run.accuracy * 100));
-  add("weights_sha256", run.weights_sha256);
+  if (run.story.accuracy >= 0) add("accuracy", fmt::format("{:.2f} %", run.story.accuracy * 100));
+  add("weights_sha256", run.story.weights_sha256);
   return text + "</tbody></table>";
 }
 
@@ -217,8 +223,8 @@ double share(double part, double whole) {
 std::string memory_sentence(const RunReport& run) {
   std::string text = fmt::format(
       "The process peaked at {} of a budget of {}: {} of tensors and {} for program, loader and margin.",
-      format_bytes(run.peak_rss_bytes), format_bytes(run.budget_bytes), format_bytes(run.pool_peak_bytes),
-      format_bytes(run.overhead_bytes));
+      format_bytes(run.peak_rss_bytes), format_bytes(run.plan.budget_bytes),
+      format_bytes(run.pool_peak_bytes), format_bytes(run.plan.overhead_bytes()));
   std::int64_t kept = 0, swapped = 0, recomputed = 0;
   for (const LayerUse& layer : run.layers) {
     kept += layer.kept_bytes;
@@ -227,7 +233,7 @@ std::string memory_sentence(const RunReport& run) {
   }
   if (swapped + recomputed > 0) {
     text += fmt::format(" In memory it would take {}; of what must outlive its making, {} is kept",
-                        format_bytes(run.in_memory_bytes), format_bytes(kept));
+                        format_bytes(run.plan.in_memory_bytes), format_bytes(kept));
     if (swapped > 0) text += fmt::format(", {} swapped to {}", format_bytes(swapped), run.tier);
     if (recomputed > 0) text += fmt::format(", {} computed again", format_bytes(recomputed));
     text += ".";
@@ -238,44 +244,51 @@ std::string memory_sentence(const RunReport& run) {
 }
 
 std::string speed_sentence(const RunReport& run) {
-  std::string text = fmt::format("A step took {} ({} images/s): {} of it in kernels",
-                                 seconds_text(run.step_seconds), rate_text(run.images_per_second),
-                                 percent_text(share(run.compute_seconds, run.step_seconds)));
-  if (run.recompute_seconds > 0)
+  std::string text =
+      fmt::format("A step took {} ({} images/s): {} of it in kernels",
+                  seconds_text(run.story.typical.step_seconds), rate_text(run.samples_per_second()),
+                  percent_text(share(run.story.typical.compute_seconds, run.story.typical.step_seconds)));
+  if (run.story.typical.recompute_seconds > 0)
     text +=
-        fmt::format(" ({} computing again)", percent_text(share(run.recompute_seconds, run.step_seconds)));
-  text += fmt::format(", {} waiting for the tier.", percent_text(share(run.stall_seconds, run.step_seconds)));
-  if (run.swapped_out_bytes + run.swapped_in_bytes > 0 && run.step_seconds > 0) {
+        fmt::format(" ({} computing again)",
+                    percent_text(share(run.story.typical.recompute_seconds, run.story.typical.step_seconds)));
+  text += fmt::format(", {} waiting for the tier.",
+                      percent_text(share(run.story.typical.stall_seconds, run.story.typical.step_seconds)));
+  if (run.story.typical.swapped_out_bytes + run.story.typical.swapped_in_bytes > 0 &&
+      run.story.typical.step_seconds > 0) {
     text += fmt::format(" Each step wrote {} and read {}: {} and {} on average.",
-                        format_bytes(run.swapped_out_bytes), format_bytes(run.swapped_in_bytes),
-                        bandwidth_text(static_cast<double>(run.swapped_out_bytes) / run.step_seconds),
-                        bandwidth_text(static_cast<double>(run.swapped_in_bytes) / run.step_seconds));
+                        format_bytes(run.story.typical.swapped_out_bytes),
+                        format_bytes(run.story.typical.swapped_in_bytes),
+                        bandwidth_text(static_cast<double>(run.story.typical.swapped_out_bytes) /
+                                       run.story.typical.step_seconds),
+                        bandwidth_text(static_cast<double>(run.story.typical.swapped_in_bytes) /
+                                       run.story.typical.step_seconds));
   }
   return text;
 }
 
 std::string run_page(const RunReport& run) {
-  const std::string title =
-      fmt::format("{}, batch {}, within {}", run.model, run.batch, format_bytes(run.budget_bytes));
+  const std::string title = fmt::format("{}, batch {}, within {}", run.story.title, run.story.batch,
+                                        format_bytes(run.plan.budget_bytes));
   std::string body = fmt::format("<h1>{}</h1>\n", escape(title));
   body += fmt::format("<p class=\"answer\"><b>Where did the memory go?</b>{}</p>\n",
                       escape(memory_sentence(run)));
   body += fmt::format("<p class=\"answer\"><b>Why is it this fast?</b>{}</p>\n", escape(speed_sentence(run)));
-  for (const std::string& note : run.notes)
+  for (const std::string& note : run.story.notes)
     body += fmt::format("<p class=\"answer warn\">{}</p>\n", escape(note));
   if (!run.step.events.empty()) body += section("One step: memory and lanes", step_figure(run));
   body += section("Predicted and measured", comparison_table(run));
   if (!run.peak_by_tag.empty()) body += section("What the budget went to", process_bar(run));
   if (!run.layers.empty()) {
     std::string layers =
-        section(fmt::format("Kept, swapped, computed again (policy {})", run.policy), layers_table(run));
+        section(fmt::format("Kept, swapped, computed again (policy {})", run.plan.policy), layers_table(run));
     body += layers.replace(0, 9, "<section class=\"long\">");
   }
-  if (!run.loss.empty()) body += section("Loss", loss_figure(run));
-  if (run.accuracy >= 0) body += section("Accuracy", accuracy_figure(run));
+  if (!run.story.loss.empty()) body += section("Loss", loss_figure(run));
+  if (run.story.accuracy >= 0) body += section("Accuracy", accuracy_figure(run));
   body += section("Figures", figures_table(run));
   body += section("Machine and command",
-                  fmt::format("<p>{}</p><pre>{}</pre>", escape(run.machine), escape(run.command)));
+                  fmt::format("<p>{}</p><pre>{}</pre>", escape(run.machine), escape(run.story.command)));
   body += fmt::format("<footer>Penstock {}</footer>", escape(run.version));
   return page(title + " - Penstock", body);
 }

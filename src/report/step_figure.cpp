@@ -142,23 +142,24 @@ bool has_lane(const StepView& step, Lane lane) {
 std::string step_figure(const RunReport& run) {
   const StepView& step = run.step;
   const double length = step.end_seconds - step.start_seconds;
-  const std::vector<Point> need = envelope(step.in_memory, step, run.overhead_bytes);
-  const std::vector<Point> memory = envelope(step.memory, step, run.overhead_bytes);
-  const std::vector<Point> prefetched = envelope(step.prefetched, step, run.overhead_bytes);
-  const bool ahead = highest(prefetched) > static_cast<double>(run.overhead_bytes);
-  const bool budget_in_sight = static_cast<double>(run.budget_bytes) < 3 * highest(need);
+  const std::vector<Point> need = envelope(step.in_memory, step, run.plan.overhead_bytes());
+  const std::vector<Point> memory = envelope(step.memory, step, run.plan.overhead_bytes());
+  const std::vector<Point> prefetched = envelope(step.prefetched, step, run.plan.overhead_bytes());
+  const bool ahead = highest(prefetched) > static_cast<double>(run.plan.overhead_bytes());
+  const bool budget_in_sight = static_cast<double>(run.plan.budget_bytes) < 3 * highest(need);
   const double high = 1.08 * std::max({highest(need), highest(memory),
-                                       budget_in_sight ? static_cast<double>(run.budget_bytes) : 0.0});
+                                       budget_in_sight ? static_cast<double>(run.plan.budget_bytes) : 0.0});
   const Axis seconds = seconds_axis(length, 8);
 
   Plot plot(seconds, bytes_axis(high, 5), 260);
   plot.area(need, "need");
   plot.area(memory, "memory");
   if (ahead) plot.area(prefetched, "prefetched");
-  const auto overhead = static_cast<double>(run.overhead_bytes);
+  const auto overhead = static_cast<double>(run.plan.overhead_bytes());
   plot.area({{0, overhead}, {length, overhead}}, "program");
   if (budget_in_sight)
-    plot.level(static_cast<double>(run.budget_bytes), "budget", "budget " + format_bytes(run.budget_bytes));
+    plot.level(static_cast<double>(run.plan.budget_bytes), "budget",
+               "budget " + format_bytes(run.plan.budget_bytes));
   std::string text = plot.html("memory over one step against the budget", "");
   for (const Lane lane : {Lane::compute, Lane::reads, Lane::writes, Lane::network}) {
     if (lane != Lane::network || has_lane(step, lane)) text += LaneRow(step, lane).html();
@@ -169,7 +170,8 @@ std::string step_figure(const RunReport& run) {
   if (ahead) text += legend_entry("prefetched", "of these, read ahead");
   text += legend_entry("program", "program, loader, margin");
   if (!budget_in_sight)
-    text += fmt::format("<span>budget {}, above this scale</span>", escape(format_bytes(run.budget_bytes)));
+    text +=
+        fmt::format("<span>budget {}, above this scale</span>", escape(format_bytes(run.plan.budget_bytes)));
   text += R"(</div><div class="legend">)";
   for (const Kind kind : {Kind::forward, Kind::backward, Kind::update, Kind::recompute, Kind::stall}) {
     if (has_kind(step, kind) || kind == Kind::stall) {

@@ -7,7 +7,7 @@
 
 #include "plan/problem.h"
 #include "plan/simulator.h"
-#include "run/step_stats.h"
+#include "run/trace.h"
 
 namespace penstock::report {
 

@@ -1,5 +1,6 @@
 #include "run/executor.h"
 
+#include "base/clock.h"
 #include "run/op_launcher.h"
 #include "run/residency.h"
 #include "run/state_mover.h"
@@ -8,8 +9,10 @@ namespace penstock::run {
 
 class Executor::Impl {
  public:
-  Impl(Pool& pool, const StorageMap& map, Tier* tier)
-      : residency_(pool, map, tier), state_(residency_, map.storages), launcher_(residency_) {}
+  Impl(Pool& pool, const fit::StorageMap& map, Tier* tier, const std::vector<std::int64_t>& homes)
+      : residency_(pool, map, tier), state_(residency_, map.storages), launcher_(residency_) {
+    residency_.set_homes(homes);
+  }
 
   StateMover& state() { return state_; }
   void set_trace(Trace* trace) { trace_ = trace; }
@@ -18,6 +21,7 @@ class Executor::Impl {
     StepStats stats;
     const double begin = clock_seconds();
     if (trace_ != nullptr && trace_->origin_seconds < 0) trace_->origin_seconds = begin;
+    residency_.set_homes(plan.homes);
     state_.settle(plan.boundary);
     residency_.begin_step(plan.offsets);
     const double start = clock_seconds();
@@ -25,6 +29,7 @@ class Executor::Impl {
     residency_.count_into(&stats, trace_);
     ran_.assign(step.graph.ops.size(), false);
     for (const plan::Instruction& in : plan.instructions) obey(in, step, context, stats);
+    residency_.end_step();
     residency_.count_into(nullptr, nullptr);
     stats.step_seconds = clock_seconds() - start;
     return stats;
@@ -62,7 +67,7 @@ class Executor::Impl {
     const bool repeated = ran_[static_cast<std::size_t>(in.id)];
     ran_[static_cast<std::size_t>(in.id)] = true;
     const bool waits = ir::is_exchange_wait(step.graph.op(in.id).kind);
-    (waits ? stats.network_seconds : stats.compute_seconds) += end - start;
+    (waits ? stats.exchange_seconds : stats.compute_seconds) += end - start;
     if (repeated) stats.recompute_seconds += end - start;
     if (trace_ != nullptr) {
       const double origin = trace_->origin_seconds;
@@ -81,8 +86,8 @@ class Executor::Impl {
   std::vector<bool> ran_;
 };
 
-Executor::Executor(Pool& pool, const StorageMap& map, Tier* tier)
-    : impl_(std::make_unique<Impl>(pool, map, tier)) {}
+Executor::Executor(Pool& pool, const fit::StorageMap& map, Tier* tier, const std::vector<std::int64_t>& homes)
+    : impl_(std::make_unique<Impl>(pool, map, tier, homes)) {}
 Executor::~Executor() = default;
 
 void Executor::write_state(ir::StorageId storage, const std::function<void(void*)>& fill) {

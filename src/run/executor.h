@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
+#include "fit/storage_map.h"
 #include "kernels/kernel.h"
 #include "lower/lower.h"
 #include "memory/pool.h"
 #include "plan/plan.h"
-#include "run/step_stats.h"
-#include "run/storage_map.h"
+#include "run/trace.h"
 #include "tier/tier.h"
 
 namespace penstock::run {
@@ -24,8 +24,9 @@ namespace penstock::run {
 /// calls it. Any call may throw RunError (from the tier); afterwards only the destructor may be called.
 class Executor {
  public:
-  /// `tier` may be null where no plan swaps.
-  Executor(Pool& pool, const StorageMap& map, Tier* tier);
+  /// `tier` may be null where no plan swaps. `homes`: where state goes that is written before the first step
+  /// (plan::Plan::homes).
+  Executor(Pool& pool, const fit::StorageMap& map, Tier* tier, const std::vector<std::int64_t>& homes = {});
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;

@@ -1,17 +1,13 @@
 #include "run/residency.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace penstock::run {
 
-double clock_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-Residency::Residency(Pool& pool, const StorageMap& map, Tier* tier)
+Residency::Residency(Pool& pool, const fit::StorageMap& map, Tier* tier)
     : pool_(pool), map_(map), tier_(tier), states_(static_cast<std::size_t>(map.storages)) {}
 
 int Residency::extent(ir::StorageId s) const {
@@ -24,8 +20,16 @@ void Residency::note_peak() {
   stats_->peak_pool_bytes = std::max(stats_->peak_pool_bytes, pool_.mapped_bytes());
 }
 
+std::int64_t Residency::next_offset(int slot) {
+  if (offsets_.empty()) return home(slot);
+  const std::int64_t offset = offsets_.front();
+  offsets_ = offsets_.subspan(1);
+  return offset;
+}
+
 void Residency::acquire(ir::StorageId s) {
-  pool_.acquire(s);
+  at(s).offset = next_offset(s);
+  pool_.acquire(s, at(s).offset);
   note_peak();
 }
 
@@ -38,6 +42,7 @@ void Residency::adopt(ir::StorageId s, ir::StorageId from) {
   require(at(from).pending == plan::Transfer::none,
           "executor: a storage that is being moved is written over");
   pool_.hand_over(from, s);
+  at(s).offset = at(from).offset;
   adopted_.push_back({from, s});
 }
 
@@ -65,7 +70,8 @@ void Residency::swap_in(ir::StorageId s) {
   State& state = at(s);
   const int from = extent(s);
   require(state.on_tier, "executor: swap_in of a storage that the tier does not have");
-  void* data = pool_.acquire(s);
+  state.offset = next_offset(s);
+  void* data = pool_.acquire(s, state.offset);
   note_peak();
   state.since_seconds = clock_seconds();
   state.ticket = tier_->read(from, data);
@@ -93,7 +99,8 @@ void Residency::wait(ir::StorageId s) {
 
 void* Residency::acquire_scratch(std::int64_t size_bytes) {
   if (size_bytes == 0) return nullptr;
-  void* data = pool_.acquire(map_.scratch_slot.at(size_bytes));
+  const int slot = map_.scratch_slot.at(size_bytes);
+  void* data = pool_.acquire(slot, next_offset(slot));
   note_peak();
   return data;
 }

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "fit/storage_map.h"
 #include "memory/pool.h"
 #include "plan/plan.h"
 #include "plan/problem.h"
-#include "run/step_stats.h"
-#include "run/storage_map.h"
+#include "run/trace.h"
 #include "tier/tier.h"
 
 namespace penstock::run {
@@ -16,14 +17,20 @@ namespace penstock::run {
 /// Pool, map and tier must outlive it. One thread.
 class Residency {
  public:
-  Residency(Pool& pool, const StorageMap& map, Tier* tier);
+  Residency(Pool& pool, const fit::StorageMap& map, Tier* tier);
+
+  /// Where slots are between steps from now on, by slot; empty for a pool that places slots itself.
+  void set_homes(const std::vector<std::int64_t>& homes) { homes_ = homes; }
 
   bool resident(ir::StorageId s) const { return pool_.held(s); }
   plan::Transfer pending(ir::StorageId s) const { return at(s).pending; }
   /// The tier has the present value, or will have once the pending write is complete.
   bool on_tier(ir::StorageId s) const { return at(s).on_tier; }
   bool has_extent(ir::StorageId s) const { return map_.extent[static_cast<std::size_t>(s)] >= 0; }
-  bool fits(ir::StorageId s) const { return pool_.fits(s); }
+  /// Whether there is room for it where it is between steps.
+  bool fits(ir::StorageId s) const { return pool_.fits(s, home(s)); }
+  /// Whether it has memory, but not where it is between steps by the present homes.
+  bool is_elsewhere(ir::StorageId s) const { return resident(s) && at(s).offset != home(s); }
   void* address(ir::StorageId s) const { return pool_.address(s); }
   /// Where an op finds what it reads.
   const void* input_address(ir::StorageId s) const;
@@ -42,11 +49,14 @@ class Residency {
   void* acquire_scratch(std::int64_t size_bytes);
   void release_scratch(std::int64_t size_bytes);
 
-  /// From now on the graph's tensors are those of another step.
-  void begin_step(std::span<const std::int64_t> places) {
+  /// From now on the graph's tensors are those of another step, and what gets memory is put at `offsets`, one
+  /// after the other (empty: where the pool likes), which must outlive the step.
+  void begin_step(std::span<const std::int64_t> offsets) {
     ++step_;
-    pool_.follow(places);
+    offsets_ = offsets;
   }
+  /// From now on what gets memory is put where it is between steps.
+  void end_step() { offsets_ = {}; }
   /// The memory holds this tensor of the present step now. What the tier has is old, unless it is the same:
   /// an op that runs again makes what was written before.
   void changed(ir::StorageId s, ir::TensorId tensor) {
@@ -74,6 +84,7 @@ class Residency {
   struct State {
     Value in_memory, written;  ///< written: what the tier has, be it old
     bool on_tier = false;
+    std::int64_t offset = kAnywhere;  ///< where it was given memory last
     plan::Transfer pending = plan::Transfer::none;
     Ticket ticket = 0;
     double since_seconds = 0;
@@ -82,13 +93,19 @@ class Residency {
   const State& at(ir::StorageId s) const { return states_[static_cast<std::size_t>(s)]; }
   State& at(ir::StorageId s) { return states_[static_cast<std::size_t>(s)]; }
   int extent(ir::StorageId s) const;
+  std::int64_t home(int slot) const {
+    return homes_.empty() ? kAnywhere : homes_[static_cast<std::size_t>(slot)];
+  }
+  std::int64_t next_offset(int slot);
   void note_peak();
   void trace_transfer(ir::StorageId s, double end_seconds);
 
   Pool& pool_;
-  const StorageMap& map_;
+  const fit::StorageMap& map_;
   Tier* tier_;
   std::vector<State> states_;
+  std::vector<std::int64_t> homes_;
+  std::span<const std::int64_t> offsets_;  ///< of what gets memory next
   std::uint64_t step_ = 1;
   StepStats idle_stats_;
   StepStats* stats_ = &idle_stats_;
@@ -96,8 +113,5 @@ class Residency {
   std::vector<plan::Overwrite> adopted_;
   std::vector<ir::StorageId> moving_;  ///< that look_for_complete() has to look at
 };
-
-/// Seconds of a clock that never goes back.
-double clock_seconds();
 
 }  // namespace penstock::run

@@ -68,7 +68,8 @@ void StateMover::settle(const plan::Boundary& boundary) {
   std::vector<ir::StorageId> extra;
   for (const ir::StorageId s : known_) {
     const plan::Standing* place = wanted[static_cast<std::size_t>(s)];
-    if (residency_.resident(s) && (place == nullptr || !place->resident)) extra.push_back(s);
+    const bool stays = place != nullptr && place->resident && !residency_.is_elsewhere(s);
+    if (residency_.resident(s) && !stays) extra.push_back(s);
   }
   evict(extra);
   for (const plan::Standing& place : boundary) {

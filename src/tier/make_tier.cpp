@@ -55,21 +55,6 @@ MadeTier make_disk_tier(const TierOptions& options, const std::vector<std::int64
 
 }  // namespace
 
-TierKind parse_tier_kind(std::string_view text, std::string_view what) {
-  if (text == "disk") return TierKind::disk;
-  if (text == "disk-threads") return TierKind::disk_threads;
-  if (text == "ram") return TierKind::ram;
-  throw UserError(fmt::format("{}: '{}' is none of disk, disk-threads, ram", what, text));
-}
-
-std::int64_t parse_bandwidth(std::string_view text, std::string_view what) {
-  std::string_view size = text;
-  if (size.ends_with("/s")) size.remove_suffix(2);
-  const std::int64_t bytes_per_second = parse_bytes(size, what);
-  if (bytes_per_second == 0) throw UserError(fmt::format("{}: '{}' is no bandwidth at all", what, text));
-  return bytes_per_second;
-}
-
 MadeTier make_tier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes) {
   const std::shared_ptr<FileIo> io = options.file_io ? options.file_io : std::make_shared<FileIo>();
   MadeTier made;
@@ -77,7 +62,7 @@ MadeTier make_tier(const TierOptions& options, const std::vector<std::int64_t>& 
     const std::int64_t needed_bytes = Extents(extent_bytes).total_bytes();
     if (options.ram_available_bytes > 0 && needed_bytes > options.ram_available_bytes) {
       throw UserError(
-          fmt::format("the ram tier needs {} of memory outside the budget, there {}; use --tier disk",
+          fmt::format("the ram tier needs {} of memory outside the budget, there {}; swap to disk",
                       format_bytes(needed_bytes), format_bytes(options.ram_available_bytes)));
     }
     made.tier = make_ram_tier(extent_bytes, io);

@@ -4,16 +4,14 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "penstock/options.h"
 #include "tier/file_io.h"
 #include "tier/tier.h"
 #include "tier/verified_tier.h"
 
 namespace penstock {
-
-enum class TierKind { disk, disk_threads, ram };
 
 struct TierOptions {
   TierKind kind = TierKind::disk;
@@ -39,13 +37,12 @@ struct MadeTier {
   std::string description;
 };
 
-/// "disk", "disk-threads", "ram"; throws UserError that names `what`.
-TierKind parse_tier_kind(std::string_view text, std::string_view what);
-/// "200MB/s" or "200MB", bytes per second; throws UserError that names `what`.
-std::int64_t parse_bandwidth(std::string_view text, std::string_view what);
-
 /// Makes the tier with its wrappers, for extents of the given sizes. All space is allocated here. Throws
 /// UserError when the directory or the space will not do.
 MadeTier make_tier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes);
+
+/// How a tier is got: make_tier(), or what a test puts in its place.
+using TierMaker =
+    std::function<MadeTier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes)>;
 
 }  // namespace penstock

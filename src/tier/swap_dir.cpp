@@ -54,7 +54,7 @@ std::string first_swap_dir(const std::vector<std::string>& candidates) {
   for (const std::string& candidate : candidates) {
     if (is_writable_directory(candidate) && !is_memory_filesystem(candidate)) return candidate;
   }
-  throw UserError("no directory on disk to swap to was found; name one with --swap-dir");
+  throw UserError("no directory on disk to swap to was found; name a swap folder");
 }
 
 std::string default_swap_dir() {
@@ -69,21 +69,22 @@ std::string check_swap_dir(const std::string& directory, std::int64_t needed_byt
   struct stat status {};
   if (::stat(directory.c_str(), &status) != 0) {
     throw UserError(
-        fmt::format("--swap-dir '{}': {}; name a directory that exists", directory, std::strerror(errno)));
+        fmt::format("swap folder '{}': {}; name a directory that exists", directory, std::strerror(errno)));
   }
-  if (!S_ISDIR(status.st_mode)) throw UserError(fmt::format("--swap-dir '{}' is not a directory", directory));
+  if (!S_ISDIR(status.st_mode))
+    throw UserError(fmt::format("swap folder '{}' is not a directory", directory));
   if (!is_writable_directory(directory)) {
-    throw UserError(fmt::format("--swap-dir '{}' is not writable; name another", directory));
+    throw UserError(fmt::format("swap folder '{}' is not writable; name another", directory));
   }
   const std::int64_t free_bytes = free_disk_bytes(directory);
   if (needed_bytes > free_bytes) {
     throw UserError(
-        fmt::format("--swap-dir '{}' has too little space: needed {}, there {}; free some or name another",
+        fmt::format("swap folder '{}' has too little space: needed {}, there {}; free some or name another",
                     directory, format_bytes(needed_bytes), format_bytes(free_bytes)));
   }
   if (is_memory_filesystem(directory)) {
     return fmt::format(
-        "--swap-dir '{}' is in memory (tmpfs): what is swapped there takes memory outside the budget",
+        "swap folder '{}' is in memory (tmpfs): what is swapped there takes memory outside the budget",
         directory);
   }
   return {};

@@ -48,7 +48,7 @@ SwapFile SwapFile::on_disk(const std::string& directory, std::int64_t size_bytes
     descriptor = open_nameless_file(directory, 0);
   }
   if (descriptor < 0) {
-    throw UserError(fmt::format("cannot make a swap file in '{}': {}; name another --swap-dir", directory,
+    throw UserError(fmt::format("cannot make a swap file in '{}': {}; name another swap folder", directory,
                                 std::strerror(errno)));
   }
   SwapFile file(descriptor, direct);
@@ -61,11 +61,11 @@ SwapFile SwapFile::on_disk(const std::string& directory, std::int64_t size_bytes
   if (result == -ENOSPC || result == -EDQUOT) {
     throw UserError(
         fmt::format("the swap directory '{}' has too little space: needed {}, there {}; free some or name "
-                    "another --swap-dir",
+                    "another swap folder",
                     directory, format_bytes(size_bytes), format_bytes(free_disk_bytes(directory))));
   }
   if (result != 0) {
-    throw UserError(fmt::format("cannot allocate {} for swapping in '{}': {}; name another --swap-dir",
+    throw UserError(fmt::format("cannot allocate {} for swapping in '{}': {}; name another swap folder",
                                 format_bytes(size_bytes), directory, std::strerror(-result)));
   }
   return file;
@@ -77,7 +77,7 @@ SwapFile SwapFile::in_memory(std::int64_t size_bytes, FileIo& io) {
   SwapFile file(descriptor, false);
   const int result = size_bytes == 0 ? 0 : io.allocate(descriptor, size_bytes);
   if (result != 0) {
-    throw UserError(fmt::format("the ram tier needs {} of memory outside the budget: {}; use --tier disk",
+    throw UserError(fmt::format("the ram tier needs {} of memory outside the budget: {}; swap to disk",
                                 format_bytes(size_bytes), std::strerror(-result)));
   }
   return file;

@@ -53,13 +53,6 @@ std::uint64_t hash_sampled(const std::byte* data, std::int64_t size_bytes, std::
 
 }  // namespace
 
-VerifyMode parse_verify_mode(std::string_view text, std::string_view what) {
-  if (text == "off") return VerifyMode::off;
-  if (text == "sampled") return VerifyMode::sampled;
-  if (text == "full") return VerifyMode::full;
-  throw UserError(fmt::format("{}: '{}' is none of off, sampled, full", what, text));
-}
-
 std::uint64_t hash_extent(const void* data, std::int64_t size_bytes, int extent, std::uint64_t generation,
                           VerifyMode mode) {
   if (mode == VerifyMode::off) return 0;
@@ -99,7 +92,7 @@ void VerifiedTier::wait(Ticket ticket) {
   error_ = fmt::format(
       "extent {} ({}) came back from the tier different from what was written: damaged, stale or misplaced "
       "data; check "
-      "the disk of --swap-dir",
+      "the disk of the swap folder",
       read.extent, format_bytes(extent_bytes(read.extent)));
   throw RunError(error_);
 }

@@ -3,19 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "penstock/options.h"
 #include "tier/tier.h"
 
 namespace penstock {
-
-/// off: nothing is checked. sampled: 32 bytes of every 4 KiB. full: every byte.
-enum class VerifyMode { off, sampled, full };
-
-/// "off", "sampled", "full"; throws UserError that names `what`.
-VerifyMode parse_verify_mode(std::string_view text, std::string_view what);
 
 /// Hash (XXH3) of an extent's bytes under the key (extent, generation). With `sampled`, which bytes of a page
 /// are taken depends on the key and the page, so that no byte is out of sight for ever.

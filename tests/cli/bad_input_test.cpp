@@ -61,7 +61,7 @@ TEST(BadInput, WeightsOfAnotherNetwork) {
   expect_refused({"train", "resnet20", "--steps", "1", "--batch", "4", "--resume", folder.file("ckpt")},
                  "lenet");
   expect_refused({"train", "lenet", "--steps", "2", "--batch", "8", "--resume", folder.file("ckpt")},
-                 "--batch 4");
+                 "batch of 4");
 }
 
 TEST(BadInput, DamagedCheckpoint) {

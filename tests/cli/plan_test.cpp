@@ -17,22 +17,31 @@ class PlanCommand : public ::testing::Test {
   PlanCommand() { ::setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1); }
   ~PlanCommand() override { ::unsetenv("XDG_CACHE_HOME"); }
 
-  static std::vector<std::string> arguments(const char* command, const std::vector<std::string>& more) {
-    std::vector<std::string> all{command,     "resnet20", "--image-size", "24",     "--batch", "48",
-                                 "--threads", "1",        "--pool",       "virtual"};
+  std::vector<std::string> arguments(const char* command, const std::vector<std::string>& more) const {
+    std::vector<std::string> all{command,     "resnet20", "--image-size", "24",  "--batch", "48",
+                                 "--threads", "1",        "--pool",       pool()};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  static nlohmann::json plan(const std::vector<std::string>& more) {
+  nlohmann::json plan(const std::vector<std::string>& more) const {
     return penstock_json(arguments("plan", more));
   }
-  static nlohmann::json train(const std::vector<std::string>& more) {
+  nlohmann::json train(const std::vector<std::string>& more) const {
     return penstock_json(arguments("train", more));
   }
   static std::string mib(std::int64_t bytes) { return std::to_string(bytes / kMiB) + "MiB"; }
 
+  virtual std::string pool() const { return "virtual"; }
+
   TemporaryFolder folder_;
 };
+
+/// What must hold in both pools.
+class PlanCommandInPool : public PlanCommand, public ::testing::WithParamInterface<const char*> {
+ protected:
+  std::string pool() const override { return GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Both, PlanCommandInPool, ::testing::Values("virtual", "packed"));
 
 TEST_F(PlanCommand, TellsWhatBudgetsGive) {
   const auto result = plan({});
@@ -57,7 +66,7 @@ TEST_F(PlanCommand, TellsWhatBudgetsGive) {
   EXPECT_GT(budgets.front()["written_bytes_per_day"], 0);
 }
 
-TEST_F(PlanCommand, AgreesWithTraining) {
+TEST_P(PlanCommandInPool, AgreesWithTraining) {
   const auto whole = plan({});
   const std::int64_t smallest = whole["smallest_bytes"], most = whole["in_memory_bytes"];
   // The smallest budget that is named works, and what lies well below it does not.
@@ -79,6 +88,25 @@ TEST_F(PlanCommand, AgreesWithTraining) {
   EXPECT_EQ(by_plan["weights_sha256"], train({"--steps", "3"})["weights_sha256"]);
 }
 
+TEST_P(PlanCommandInPool, APlanFileHoldsTheEvaluationToo) {
+  const std::vector<std::string> data{"--evaluate", "--data", "synthetic"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), data.begin(), data.end());
+    return more;
+  };
+  const auto whole = plan(with({}));
+  const std::string file = folder_.file("plan.json");
+  for (const double share : {0.0, 0.3, 0.6}) {
+    const std::int64_t smallest = whole["smallest_bytes"], most = whole["in_memory_bytes"];
+    const auto budget = static_cast<std::int64_t>(static_cast<double>(smallest) * (1 - share) +
+                                                  static_cast<double>(most) * share);
+    const auto planned = plan(with({"--memory", mib(budget), "--out", file}))["budgets"][0];
+    const auto trained = train(with({"--steps", "2", "--plan", file}));
+    EXPECT_EQ(trained["planned_peak_bytes"], planned["planned_peak_bytes"]);
+    EXPECT_EQ(trained["pool_peak_bytes"], planned["planned_peak_bytes"]);
+  }
+}
+
 TEST_F(PlanCommand, UsesTheProfileThatTrainingMeasured) {
   const std::int64_t budget = (plan({})["in_memory_bytes"].get<std::int64_t>()) * 3 / 4;
   train({"--steps", "1", "--memory", mib(budget)});
@@ -97,7 +125,7 @@ TEST_F(PlanCommand, FindsTheLargestBatch) {
             2);
 }
 
-TEST_F(PlanCommand, ExplainsATensorAndAnOp) {
+TEST_P(PlanCommandInPool, ExplainsATensorAndAnOp) {
   const std::string budget = mib(plan({})["smallest_bytes"].get<std::int64_t>() + 4 * kMiB);
   const Outcome tensor = penstock(arguments("plan", {"--memory", budget, "--explain", "layer1.0.conv1"}));
   EXPECT_EQ(tensor.exit_code, 0) << tensor.err;
@@ -132,7 +160,7 @@ TEST_F(PlanCommand, RefusesWhatIsNoPlan) {
   wrong["training"]["ops"] = 3;
   EXPECT_THAT(outcome(wrong.dump()), HasSubstr("another network"));
   wrong = good;
-  wrong["capacity_bytes"] = 4096;
+  wrong["pool_bytes"] = 4096;
   EXPECT_THAT(outcome(wrong.dump()), HasSubstr("contradict"));
   wrong = good;
   wrong["budget_bytes"] = 40 * kMiB;

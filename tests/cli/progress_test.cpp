@@ -15,14 +15,14 @@ Progress sample() {
   progress.steps = 100;
   progress.loss = 2.3012;
   progress.step_seconds = 5;
-  progress.compute_seconds = 4.8;
-  progress.recompute_seconds = 0.2;
-  progress.stall_seconds = 0.15;
-  progress.stall_share = 0.03;
-  progress.images_per_second = 6.12;
+  progress.stats.compute_seconds = 4.8;
+  progress.stats.recompute_seconds = 0.2;
+  progress.stats.stall_seconds = 0.15;
+  progress.stats.stall_seconds = 0.03 * progress.step_seconds;
+  progress.samples_per_second = 6.12;
   progress.seconds_left = 80;
-  progress.swapped_in_bytes = 1550000000;
-  progress.swapped_out_bytes = 1450000000;
+  progress.stats.swapped_in_bytes = 1550000000;
+  progress.stats.swapped_out_bytes = 1450000000;
   progress.memory_bytes = 1000 << 20;
   progress.budget_bytes = 1 << 30;
   return progress;
@@ -49,7 +49,7 @@ TEST(Progress, NeverIsWiderThanTheTerminal) {
 
 TEST(Progress, InMemoryThereIsNoTierToTellOf) {
   Progress progress = sample();
-  progress.swapped_in_bytes = progress.swapped_out_bytes = 0;
+  progress.stats.swapped_in_bytes = progress.stats.swapped_out_bytes = 0;
   EXPECT_THAT(progress_text(progress), Not(HasSubstr("stall")));
   EXPECT_THAT(progress_text(progress), Not(HasSubstr("MB/s")));
   progress.step = progress.steps;

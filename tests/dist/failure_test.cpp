@@ -57,7 +57,7 @@ TEST(RanksFail, WhatOneFindsWrongAtTheStartNamesTheRank) {
   const Outcome outcome = run_two(good, good + Arguments{"--swap-dir", "/nowhere"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(lines_of_ours(outcome.err), 1) << outcome.err;
-  EXPECT_NE(outcome.err.find("penstock: rank 1: --swap-dir '/nowhere'"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("penstock: rank 1: swap folder '/nowhere'"), std::string::npos) << outcome.err;
 }
 
 TEST(RanksFail, WhatFailsOnOneInMidRunEndsAll) {

@@ -1,9 +1,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/parse.h"
 #include "fuzz/targets.h"
-#include "memory/process.h"
-#include "tier/make_tier.h"
 
 namespace penstock::fuzz {
 namespace {
@@ -21,10 +20,12 @@ void attempt(const Parse& parse) {
 
 void read_option(const std::string& input) {
   attempt([&] { require(parse_bytes(input, "--x") >= 0, "a size below 0"); });
-  attempt([&] { require(parse_memory_budget(input, kGiB) > 0, "a budget of nothing"); });
-  attempt([&] { require(parse_bandwidth(input, "--x") > 0, "a bandwidth of nothing"); });
-  attempt([&] { parse_tier_kind(input, "--x"); });
-  attempt([&] { parse_verify_mode(input, "--x"); });
+  attempt([&] { require(cli::parse_memory_budget(input, kGiB) > 0, "a budget of nothing"); });
+  attempt([&] { require(cli::parse_bandwidth(input) > 0, "a bandwidth of nothing"); });
+  attempt([&] { cli::parse_tier(input); });
+  attempt([&] { cli::parse_verify(input); });
+  attempt([&] { cli::parse_pool(input); });
+  attempt([&] { cli::parse_schedule(input); });
   const std::string utf8 = to_utf8(input);
   require(to_utf8(utf8) == utf8, "UTF-8 that is not UTF-8");
   require(printable(input).find('\x1b') == std::string::npos, "an escape sequence");

@@ -22,12 +22,12 @@ TEST(PoolFits, TellsWhetherAcquireWouldSucceed) {
 }
 
 TEST(PoolFits, SeesOverlapInAPackedPool) {
-  PackedPool pool({4096, 4096, 4096}, {0, 0, 4096}, 8192, 8192, true);
-  pool.acquire(0);
-  EXPECT_FALSE(pool.fits(1));
-  EXPECT_TRUE(pool.fits(2));
+  PackedPool pool({4096, 4096, 4096}, 8192, true);
+  pool.acquire(0, 0);
+  EXPECT_FALSE(pool.fits(1, 0));
+  EXPECT_TRUE(pool.fits(2, 4096));
   pool.release(0);
-  EXPECT_TRUE(pool.fits(1));
+  EXPECT_TRUE(pool.fits(1, 0));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(VirtualPool, RefusesWhatCannotBe) {
     const VirtualPool pool({kMiB}, machine_total_bytes() * 4);
     FAIL() << "more than the machine has";
   } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("--memory"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("smaller budget"));
   }
 }
 
@@ -275,13 +275,14 @@ TEST(VirtualPool, WorstFragmentationStillServes) {
 TEST(PackedPool, KeepsContentsRoundAndRound) {
   const std::vector<PackInterval> stays{{0, 0, 3, 10000}, {1, 4, 6, 9000}, {0, 7, 9, 10000}, {2, 2, 5, 100}};
   const Packing packing = pack(stays, 3);
-  PackedPool pool({10000, 9000, 100}, packing.offsets, packing.arena_bytes, kMiB, true);
+  PackedPool pool({10000, 9000, 100}, packing.arena_bytes, true);
   EXPECT_EQ(pool.capacity_bytes(), packing.arena_bytes);
   for (int step = 0; step < 3; ++step) {
     for (std::int64_t now = 0; now < 10; ++now) {
       for (const PackInterval& stay : stays) {
         if (stay.first == now)
-          fill(pool.acquire(stay.slot), stay.size_bytes, static_cast<std::uint64_t>(stay.first));
+          fill(pool.acquire(stay.slot, packing.offsets[static_cast<std::size_t>(stay.slot)]), stay.size_bytes,
+               static_cast<std::uint64_t>(stay.first));
       }
       for (const PackInterval& stay : stays) {
         if (stay.last != now) continue;
@@ -296,53 +297,48 @@ TEST(PackedPool, KeepsContentsRoundAndRound) {
   EXPECT_FALSE(pool.swappable(2));
 }
 
-TEST(PackedPool, RefusesOverlapAndLackOfRoom) {
-  PackedPool pool({4096, 4096}, {0, 0}, 8192, 8192);
-  pool.acquire(0);
-  EXPECT_THROW(pool.acquire(1), InternalError);
-  EXPECT_THROW(pool.acquire(0), InternalError);
+TEST(PackedPool, RefusesOverlapAndWrongPlaces) {
+  PackedPool pool({4096, 4096}, 8192);
+  pool.acquire(0, 0);
+  EXPECT_THROW(pool.acquire(1, 0), InternalError);
+  EXPECT_THROW(pool.acquire(0, 4096), InternalError);
+  EXPECT_THROW(pool.acquire(1, 8192), InternalError);
+  EXPECT_THROW(pool.acquire(1, 64), InternalError);
+  EXPECT_THROW(pool.acquire(1, kAnywhere), InternalError);
   pool.release(0);
-  EXPECT_NO_THROW(pool.acquire(1));
-  EXPECT_THROW(PackedPool({4096}, {0}, 8192, 4096), UserError);
-  EXPECT_THROW(PackedPool({4096}, {8192}, 8192, 8192), InternalError);
+  EXPECT_NO_THROW(pool.acquire(1, 0));
 }
 
-TEST(PackedPool, FollowsPlacesAndThenGoesHome) {
-  PackedPool pool({4096, 4096}, {0, 4096}, 12288, 12288);
-  auto* const home = static_cast<std::byte*>(pool.acquire(0));
+TEST(PackedPool, ASlotMayBeElsewhereAtEachStay) {
+  PackedPool pool({4096, 4096}, 12288);
+  auto* const base = static_cast<std::byte*>(pool.acquire(0, 0));
   pool.release(0);
-  const std::vector<std::int64_t> places{8192, 0, 4096};
-  pool.follow(places);
-  EXPECT_EQ(pool.acquire(0), home + 8192);
-  EXPECT_EQ(pool.acquire(1), home);
-  EXPECT_EQ(pool.address(0), home + 8192);
+  EXPECT_EQ(pool.acquire(0, 8192), base + 8192);
+  EXPECT_EQ(pool.acquire(1, 0), base);
+  EXPECT_EQ(pool.address(0), base + 8192);
   pool.release(0);
-  EXPECT_EQ(pool.acquire(0), home + 4096);
-  pool.release(0);
-  pool.release(1);
-  EXPECT_EQ(pool.acquire(0), home);
-  EXPECT_EQ(pool.acquire(1), home + 4096);
-  pool.release(1);
-  const std::vector<std::int64_t> taken{0}, outside{12288}, crooked{64};
-  for (const auto& wrong : {taken, outside, crooked}) {
-    pool.follow(wrong);
-    EXPECT_THROW(pool.acquire(1), InternalError);
-  }
+  EXPECT_EQ(pool.acquire(0, 4096), base + 4096);
 }
 
-TEST(PackedPool, OnlyWhatIsNotHeldGetsAnotherHome) {
-  PackedPool pool({4096, 4096}, {0, 4096}, 12288, 12288);
-  auto* const first = static_cast<std::byte*>(pool.acquire(0));
-  EXPECT_THROW(pool.set_homes({8192, 4096}), InternalError);
-  pool.set_homes({0, 8192});
-  EXPECT_EQ(pool.acquire(1), first + 8192);
-  EXPECT_EQ(pool.address(0), first);
-  EXPECT_THROW(pool.set_homes({0}), InternalError);
+TEST(PackedPool, HandsMemoryOverWhereItIs) {
+  PackedPool pool({4096, 4096, 8192}, 12288);
+  auto* const memory = static_cast<std::byte*>(pool.acquire(0, 4096));
+  std::memset(memory, 7, 4096);
+  EXPECT_THROW(pool.hand_over(0, 2), InternalError);
+  pool.hand_over(0, 1);
+  EXPECT_FALSE(pool.held(0));
+  EXPECT_EQ(pool.address(1), memory);
+  EXPECT_EQ(memory[4095], std::byte{7});
+  EXPECT_THROW(pool.hand_over(0, 1), InternalError);
+  EXPECT_FALSE(pool.fits(0, 4096));
+  pool.release(1);
+  EXPECT_TRUE(pool.fits(0, 4096));
+  EXPECT_EQ(pool.asked_bytes(), 0);
 }
 
 TEST(PackedPool, TouchesItsArenaAtStart) {
   const std::int64_t before = process_memory().resident_bytes;
-  const PackedPool pool({48 * kMiB}, {0}, 48 * kMiB, 48 * kMiB);
+  const PackedPool pool({48 * kMiB}, 48 * kMiB);
   EXPECT_GE(process_memory().resident_bytes - before, 47 * kMiB);
 }
 

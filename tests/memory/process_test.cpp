@@ -111,15 +111,6 @@ TEST(Process, CountsItsOwnMemory) {
   EXPECT_LE(available_memory_bytes(), machine_total_bytes() + after.resident_bytes);
 }
 
-TEST(Process, ParsesBudgets) {
-  EXPECT_EQ(parse_memory_budget("50%", 4 * kGiB), 2 * kGiB);
-  EXPECT_EQ(parse_memory_budget("12.5%", 8 * kGiB), kGiB);
-  EXPECT_EQ(parse_memory_budget("1GiB", 4 * kGiB), kGiB);
-  for (const char* text : {"", "%", "0%", "101%", "-5%", "50%%", "50 %x", "0", "lots", "nan%"}) {
-    EXPECT_THROW(parse_memory_budget(text, kGiB), UserError) << text;
-  }
-}
-
 TEST(Process, DefaultBudgetLeavesAMargin) {
   EXPECT_EQ(default_memory_budget(20 * kGiB), 19 * kGiB);
   EXPECT_EQ(default_memory_budget(kGiB), kGiB - 128 * kMiB);

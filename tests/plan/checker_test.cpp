@@ -149,11 +149,6 @@ TEST(Checker, RejectsOverwritingThatIsNotAllowed) {
     o.problem.ops[static_cast<std::size_t>(o.g)].overwrites.clear();
     expect_rejected(o.problem, o.plan, Overwriting::kAdopt + 1, "it does not write 't' over 'v'");
   }
-  {
-    Overwriting o;
-    o.problem.remaps = false;
-    expect_rejected(o.problem, o.plan, Overwriting::kAdopt, "does not move memory");
-  }
   const auto with = [&](auto change) {
     Plan plan = good.plan;
     change(plan.instructions);

@@ -16,24 +16,22 @@ const std::string kHostile = "</title></style><script>alert('x')</script>\"'&<b>
 /// A run with some of everything; `name` stands wherever names come from outside.
 RunReport sample(const std::string& name, int ops = 300) {
   RunReport run;
-  run.model = run.policy = run.tier = run.command = run.machine = run.version = name;
-  run.batch = 32;
-  run.steps = 50;
-  run.budget_bytes = std::int64_t{1} << 30;
-  run.in_memory_bytes = std::int64_t{3} << 30;
-  run.overhead_bytes = 100 << 20;
+  run.story.title = run.plan.policy = run.tier = run.story.command = run.machine = run.version = name;
+  run.story.batch = 32;
+  run.plan.budget_bytes = std::int64_t{1} << 30;
+  run.plan.in_memory_bytes = std::int64_t{3} << 30;
+  run.plan.beside_bytes = {{"program", 100 << 20}};
   run.peak_by_tag = {{"pool", 800 << 20}, {name, 100 << 20}};
-  run.swapped_out_bytes = 1234567890;
-  run.swapped_in_bytes = 987654321;
-  run.images_per_second = 4.52;
-  run.step_seconds = 7.08;
-  run.compute_seconds = 6.9;
-  run.recompute_seconds = 0.3;
-  run.stall_seconds = 0.11;
-  run.predicted_step_seconds = 7;
-  run.accuracy = 0.5;
-  run.accuracy_by_step = {{10, 0.2}, {50, 0.5}};
-  for (int i = 0; i < 50; ++i) run.loss.push_back(7 * std::exp(-i / 30.0));
+  run.story.typical.swapped_out_bytes = 1234567890;
+  run.story.typical.swapped_in_bytes = 987654321;
+  run.story.typical.step_seconds = 7.08;
+  run.story.typical.compute_seconds = 6.9;
+  run.story.typical.recompute_seconds = 0.3;
+  run.story.typical.stall_seconds = 0.11;
+  run.plan.step.step_seconds = 7;
+  run.story.accuracy = 0.5;
+  run.story.accuracy_by_step = {{10, 0.2}, {50, 0.5}};
+  for (int i = 0; i < 50; ++i) run.story.loss.push_back(7 * std::exp(-i / 30.0));
   run.step.step = 2;
   run.step.end_seconds = ops;
   for (int i = 0; i < ops; ++i) {
@@ -45,7 +43,7 @@ RunReport sample(const std::string& name, int ops = 300) {
     run.step.prefetched.push_back({static_cast<double>(i), (i % 50) * (std::int64_t{1} << 20)});
   }
   run.layers = {{name, 10 << 20, 20 << 20, 0}, {"layer2", 0, 0, 5 << 20}};
-  run.notes = {name};
+  run.story.notes = {name};
   return run;
 }
 

@@ -5,7 +5,6 @@
 #include "memory/virtual_pool.h"
 #include "plan/checker.h"
 #include "plan/policies.h"
-#include "run/pool_rule.h"
 #include "run/toy.h"
 
 namespace penstock::report {
@@ -15,7 +14,7 @@ struct TracedStep {
   explicit TracedStep(std::uint64_t seed, int steps = 2)
       : executable(run::toy_executable(plan::random_step(seed, {.layers = 8, .max_elements = 16 * 1024}))) {
     const lower::Executable* const all[] = {&executable};
-    map = run::map_slots(all);
+    map = fit::map_slots(all);
     const plan::Problem roomy = run::make_problem(executable, map, std::int64_t{1} << 26);
     const std::int64_t keep = plan::keep_bytes(roomy) + roomy.fixed_bytes;
     problem = run::make_problem(executable, map, keep);
@@ -24,7 +23,7 @@ struct TracedStep {
     plan = plan::plan_window(problem);
     plan::prove(problem, plan);
     const plan::Plan* const plans[] = {&plan};
-    run::map_extents(map, plans);
+    fit::map_extents(map, plans);
     run::LazyTier tier(map.extent_bytes);
     VirtualPool pool(map.slot_bytes, VirtualPoolRule(keep), problem.budget_bytes + problem.fixed_bytes);
     run::Executor executor(pool, map, &tier);
@@ -40,11 +39,11 @@ struct TracedStep {
   }
 
   lower::Executable executable;
-  run::StorageMap map;
+  fit::StorageMap map;
   plan::Problem problem;
   plan::Plan plan;
   std::vector<run::Trace> traces;
-  std::vector<run::StepStats> stats;
+  std::vector<StepStats> stats;
 };
 
 }  // namespace penstock::report

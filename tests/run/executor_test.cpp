@@ -6,15 +6,15 @@
 #include <map>
 
 #include "base/error.h"
+#include "fit/move_count.h"
+#include "fit/offset_check.h"
+#include "fit/packing.h"
 #include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 #include "plan/auto.h"
 #include "plan/checker.h"
 #include "plan/policies.h"
 #include "plan/random_profile.h"
-#include "run/packed_layout.h"
-#include "run/pool_rule.h"
-#include "run/rehearsal.h"
 #include "run/toy.h"
 
 namespace penstock::run {
@@ -182,16 +182,18 @@ TEST(Executor, PlacesThatChangeChangeNoBit) {
     problem = make_problem(step, map, capacity_for(map, plan::smallest_bytes(problem)));
     plan::Plan plan = plan::plan_window(problem);
     plan::prove(problem, plan);
-    const PlannedStep steps[] = {{&step, &plan}};
-    PackedLayout layout = pack_plans(map, steps);
+    const fit::PlannedStep steps[] = {{&step, &plan}};
+    const fit::Layout layout = fit::pack_plans(map, steps, {});
     plan.offsets = layout.offsets.front();
+    plan.homes = layout.homes;
+    EXPECT_EQ(fit::check_offsets(map, steps, layout.pool_bytes), "");
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
-    PackedPool pool(map.slot_bytes, layout.homes, layout.arena_bytes, layout.arena_bytes, true);
+    PackedPool pool(map.slot_bytes, layout.pool_bytes, true);
     LazyTier tier(map.extent_bytes);
-    Executor executor(pool, map, &tier);
+    Executor executor(pool, map, &tier, plan.homes);
     EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
-    EXPECT_LE(pool.peak_bytes(), layout.arena_bytes);
+    EXPECT_LE(pool.peak_bytes(), layout.pool_bytes);
     std::map<ir::StorageId, std::int64_t> first;
     std::size_t next = 0;
     for (const plan::Instruction& in : plan.instructions) {
@@ -239,7 +241,7 @@ TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
       if (in.action == plan::Action::run && problem.op(in.id).scratch_bytes[0] > 0) ++times;
     }
     const double seen = static_cast<double>(pool.moves() - before) / kSteps / static_cast<double>(times);
-    const double rehearsed = moves_each(step, plan, map, pool.rule(), capacity);
+    const double rehearsed = fit::moves_each(step, plan, map, pool.rule(), capacity);
     // How memory lay when it began may differ, and with it how it is cut later on.
     EXPECT_NEAR(rehearsed, seen, 0.25 * seen + 0.1) << seed;
   }

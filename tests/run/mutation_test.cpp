@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "memory/pack.h"
+#include "fit/packing.h"
 #include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 #include "plan/checker.h"
@@ -12,21 +12,12 @@
 #include "plan/make_plan.h"
 #include "plan/random_profile.h"
 #include "run/executor.h"
-#include "run/packed_layout.h"
-#include "run/pool_rule.h"
 #include "run/toy.h"
 
 namespace penstock::run {
 namespace {
 
 constexpr std::int64_t kPlenty = std::int64_t{1} << 24;
-
-plan::PoolRule packed_rule(std::int64_t budget_bytes) {
-  plan::PoolRule rule = plan::grain_rule(budget_bytes, 64);
-  rule.footprint_bytes = packed_bytes;
-  rule.remaps = false;
-  return rule;
-}
 
 /// Damages plans on purpose: what the checker lets through must still give the same bits, on a tier that
 /// punishes every use of a buffer that is being moved.
@@ -49,7 +40,7 @@ class Mutations : public testing::Test {
   }
 
   plan::Problem problem_of(std::int64_t capacity_bytes) const {
-    if (packed_) return make_problem(step_, map_, packed_rule(capacity_bytes), std::nullopt);
+    if (packed_) return fit::step_problem(step_, map_, fit::make_packed_model(map_)->rule(capacity_bytes));
     return make_problem(step_, map_, capacity_bytes);
   }
 
@@ -63,16 +54,17 @@ class Mutations : public testing::Test {
       VirtualPool pool(map_.slot_bytes, capacity_, true);
       return run_in(pool, plan);
     }
-    const PlannedStep steps[] = {{&step_, &plan}};
-    PackedLayout layout = pack_plans(map_, steps);
+    const fit::PlannedStep steps[] = {{&step_, &plan}};
+    const fit::Layout layout = fit::pack_plans(map_, steps, {});
     plan.offsets = layout.offsets.front();
-    PackedPool pool(map_.slot_bytes, layout.homes, layout.arena_bytes, layout.arena_bytes, true);
+    plan.homes = layout.homes;
+    PackedPool pool(map_.slot_bytes, layout.pool_bytes, true);
     return run_in(pool, plan);
   }
 
   std::uint64_t run_in(Pool& pool, const plan::Plan& plan) const {
     LazyTier tier(map_.extent_bytes);
-    Executor executor(pool, map_, &tier);
+    Executor executor(pool, map_, &tier, plan.homes);
     fill_state(executor, step_);
     std::uint64_t digest = 0;
     for (std::uint64_t i = 0; i < 2; ++i) {

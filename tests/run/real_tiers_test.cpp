@@ -4,7 +4,6 @@
 #include "memory/virtual_pool.h"
 #include "plan/make_plan.h"
 #include "run/executor.h"
-#include "run/pool_rule.h"
 #include "run/toy.h"
 #include "tier/make_tier.h"
 

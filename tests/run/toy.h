@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "fit/pool_model.h"
+#include "fit/step_problem.h"
 #include "kernels/kernel.h"
 #include "lower/lower.h"
 #include "plan/random_step.h"
@@ -15,6 +17,20 @@
 #include "tier/tier.h"
 
 namespace penstock::run {
+
+using fit::map_extents;
+using fit::map_slots;
+using fit::StorageMap;
+
+inline plan::PoolRule virtual_pool_rule(const StorageMap& map, std::int64_t capacity_bytes) {
+  return fit::make_virtual_model(map, capacity_bytes)->rule(capacity_bytes);
+}
+
+/// The problem of a step in a virtual pool of that capacity.
+inline plan::Problem make_problem(const lower::Executable& step, const StorageMap& map,
+                                  std::int64_t capacity_bytes) {
+  return fit::step_problem(step, map, virtual_pool_rule(map, capacity_bytes));
+}
 
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   a ^= b + 0x9E3779B97F4A7C15U + (a << 6) + (a >> 2);

@@ -296,17 +296,5 @@ TEST(SwapFile, IsNamelessPrivateAndAllocated) {
   std::filesystem::remove_all(test_swap_dir());
 }
 
-TEST(MakeTier, ParsesItsOptions) {
-  EXPECT_EQ(parse_tier_kind("disk", "--tier"), TierKind::disk);
-  EXPECT_EQ(parse_tier_kind("disk-threads", "--tier"), TierKind::disk_threads);
-  EXPECT_EQ(parse_tier_kind("ram", "--tier"), TierKind::ram);
-  EXPECT_THROW(parse_tier_kind("floppy", "--tier"), UserError);
-  EXPECT_EQ(parse_bandwidth("200MB/s", "--tier-bandwidth"), 200'000'000);
-  EXPECT_EQ(parse_bandwidth("1GiB", "--tier-bandwidth"), kGiB);
-  for (const char* text : {"", "/s", "0MB/s", "fast", "1MB/h"}) {
-    EXPECT_THROW(parse_bandwidth(text, "--tier-bandwidth"), UserError) << text;
-  }
-}
-
 }  // namespace
 }  // namespace penstock

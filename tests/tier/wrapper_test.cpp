@@ -167,13 +167,6 @@ TEST(VerifiedTier, ReadingWhatWasNeverWrittenIsAnInternalError) {
   EXPECT_THROW(made.tier->read(0, traffic.in(0).data()), InternalError);
 }
 
-TEST(VerifiedTier, ParsesItsModes) {
-  EXPECT_EQ(parse_verify_mode("off", "--verify"), VerifyMode::off);
-  EXPECT_EQ(parse_verify_mode("sampled", "--verify"), VerifyMode::sampled);
-  EXPECT_EQ(parse_verify_mode("full", "--verify"), VerifyMode::full);
-  EXPECT_THROW(parse_verify_mode("some", "--verify"), UserError);
-}
-
 TEST(ThrottledTier, EachDirectionHasItsOwnPace) {
   TierOptions options;
   options.kind = TierKind::ram;

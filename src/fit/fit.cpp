@@ -1,0 +1,191 @@
+#include "fit/fit.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "fit/offset_check.h"
+#include "fit/pool_fitter.h"
+#include "plan/budget_error.h"
+
+namespace penstock::fit {
+namespace {
+
+using plan::PolicyKind;
+
+/// How often a step is planned again, for less each time, until it fits a pool that is there.
+constexpr int kRefitTries = 3;
+
+/// The pools that the request allows, the one first that is taken where both are as good.
+std::vector<PoolKind> pools_of(const Request& request) {
+  if (request.pool) return {*request.pool};
+  return {PoolKind::packed, PoolKind::paged};
+}
+
+/// What plans at once whatever the policy can.
+PolicyKind quick(PolicyKind policy) {
+  return policy == PolicyKind::automatic ? PolicyKind::window : policy;
+}
+
+[[noreturn]] void refuse(PolicyKind policy, std::int64_t least_pool_bytes, const Request& request) {
+  throw plan::BudgetError(plan::policy_name(policy), least_pool_bytes + request.division.beside_bytes(),
+                          request.division.budget_bytes);
+}
+
+/// Everything stays, where some pool can hold that.
+std::optional<Fit> keep_fit(const Steps& steps, const Request& request) {
+  for (const PoolKind kind : pools_of(request)) {
+    PoolFitter fitter(steps, request, kind);
+    if (fitter.keep_bytes() > request.division.pool_bytes()) continue;
+    if (std::optional<Fit> fit = fitter.any(PolicyKind::keep, request.division.pool_bytes())) return fit;
+  }
+  return std::nullopt;
+}
+
+/// What a plan swaps has space on the tier as well if another one is made in mid-run.
+void add_extents(Fit& fit, const Fit& other) {
+  std::vector<const plan::Plan*> plans;
+  for (const Fit* each : {static_cast<const Fit*>(&fit), &other}) {
+    if (each->training) plans.push_back(&each->training->plan);
+    if (each->evaluation) plans.push_back(&each->evaluation->plan);
+  }
+  map_extents(fit.map, plans);
+}
+
+/// The best fit into one pool; `some` is any.
+Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, const plan::Profile* profile,
+                 const Fit& some) {
+  const std::int64_t capacity = request.division.pool_bytes();
+  if (policy != PolicyKind::automatic) return fitter.fullest(policy, capacity, profile, some);
+  const Fit window = fitter.fullest(PolicyKind::window, capacity, profile, some);
+  Fit best = fitter.fullest(policy, capacity, profile, window);
+  // A pool that leaves gaps may hold a smaller plan that is faster.
+  if (window.prediction && best.prediction && window.predicted_seconds() < best.predicted_seconds()) {
+    const Fit slower = std::move(best);
+    best = window;
+    add_extents(best, slower);
+  } else {
+    add_extents(best, window);
+  }
+  best.policy = policy;
+  return best;
+}
+
+/// Waits and computes again for so little that no other pool can be better.
+bool hardly_worse_than_compute(const Fit& fit) {
+  constexpr double kLittle = 0.03;
+  return fit.prediction && fit.prediction->stall_seconds + fit.prediction->recompute_seconds <
+                               kLittle * fit.prediction->step_seconds;
+}
+
+double judged_seconds(const Fit& fit) {
+  return fit.predicted_seconds() * fit.pool->slowdown();
+}
+
+}  // namespace
+
+std::vector<const lower::Executable*> Steps::all() const {
+  std::vector<const lower::Executable*> steps;
+  if (training != nullptr) steps.push_back(training);
+  if (evaluation != nullptr) steps.push_back(evaluation);
+  return steps;
+}
+
+void predict(const Steps& steps, Fit& fit, const plan::Profile& profile) {
+  fit.profile = fit.pool->with_moves(profile, {steps.training, &fit.training->plan}, fit.pool_bytes);
+  fit.prediction = plan::simulate(fit.training->problem, fit.training->plan, *fit.profile);
+}
+
+Fit first_fit(const Steps& steps, const Request& request) {
+  if (!request.policy) {
+    if (std::optional<Fit> keep = keep_fit(steps, request)) return std::move(*keep);
+  }
+  const PolicyKind policy = request.policy.value_or(PolicyKind::automatic);
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const PoolKind kind : pools_of(request)) {
+    PoolFitter fitter(steps, request, kind);
+    if (std::optional<Fit> fit = fitter.any(quick(policy), request.division.pool_bytes())) {
+      fit->policy = policy;
+      return std::move(*fit);
+    }
+    least = std::min(least, fitter.least_bytes());
+  }
+  refuse(policy, least, request);
+}
+
+Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* profile) {
+  if (!request.policy) {
+    if (std::optional<Fit> keep = keep_fit(steps, request)) {
+      if (profile != nullptr && keep->training) predict(steps, *keep, *profile);
+      return std::move(*keep);
+    }
+  }
+  const PolicyKind policy = request.policy.value_or(PolicyKind::automatic);
+  std::optional<Fit> best;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const PoolKind kind : pools_of(request)) {
+    PoolFitter fitter(steps, request, kind);
+    const std::optional<Fit> some = fitter.any(quick(policy), request.division.pool_bytes());
+    least = std::min(least, fitter.least_bytes());
+    if (!some) continue;
+    Fit fit = best_in_pool(fitter, policy, request, profile, *some);
+    const bool better = !best || (profile != nullptr && judged_seconds(fit) < judged_seconds(*best));
+    if (better) best = std::move(fit);
+    if (profile == nullptr || hardly_worse_than_compute(*best)) break;
+  }
+  if (!best) refuse(policy, least, request);
+  return std::move(*best);
+}
+
+bool wants_profile(const Steps& steps, const Fit& first) {
+  if (steps.training == nullptr) return false;
+  return first.policy != PolicyKind::keep || !steps.training->variants.empty();
+}
+
+Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
+  Fit fit = now;
+  plan::Problem& problem = fit.training->problem;
+  for (std::size_t s = 0; s < problem.storages.size(); ++s) {
+    if (now.map.extent[s] < 0) problem.storages[s].swappable = false;
+  }
+  plan::PlanOptions options;
+  options.policy = PolicyKind::automatic;
+  options.profile = &profile;
+  options.dynamic_kernels = !steps.training->variants.empty();
+  std::vector<std::int64_t> fixed(now.map.slot_bytes.size(), kAnywhere);
+  if (!now.training->plan.homes.empty()) {
+    for (const plan::Standing& state : now.training->plan.boundary) {
+      const auto slot = static_cast<std::size_t>(state.storage);
+      if (state.resident) fixed[slot] = now.training->plan.homes[slot];
+    }
+  }
+  plan::Plan plan;
+  const PlannedStep planned{steps.training, &plan};
+  // Another plan leaves other gaps: where they are too many, it is given less.
+  for (int i = 0;; ++i) {
+    plan = plan::make_plan(problem, options);
+    Layout layout = now.pool->lay_out({&planned, 1}, fixed);
+    plan.offsets = std::move(layout.offsets.front());
+    plan.homes = std::move(layout.homes);
+    if (layout.pool_bytes <= now.pool_bytes) break;
+    if (i == kRefitTries) throw plan::BudgetError(plan.policy, layout.pool_bytes, now.pool_bytes);
+    const double share = static_cast<double>(now.pool_bytes) / static_cast<double>(layout.pool_bytes);
+    problem.budget_bytes =
+        static_cast<std::int64_t>(static_cast<double>(problem.budget_bytes) * share * 0.99);
+  }
+  if (!plan.homes.empty()) {
+    const std::string wrong = check_offsets(now.map, {&planned, 1}, now.pool_bytes);
+    require(wrong.empty(), wrong.c_str());
+  }
+  fit.training->plan = std::move(plan);
+  predict(steps, fit, profile);
+  return fit;
+}
+
+std::int64_t in_memory_bytes(const Steps& steps, const Request& request) {
+  const PoolKind kind = request.pool.value_or(PoolKind::paged);
+  return PoolFitter(steps, request, kind).keep_bytes() + request.division.beside_bytes();
+}
+
+}  // namespace penstock::fit

@@ -1,0 +1,136 @@
+#include "fit/packing.h"
+
+#include "memory/pack.h"
+
+namespace penstock::fit {
+namespace {
+
+/// Follows the plans, one behind the other and round again, and collects the stays of every slot. What is to
+/// be packed at one place is an item: all stays of a slot that go beyond a step are one, each other stay is
+/// one of its own.
+class StayCollector {
+ public:
+  explicit StayCollector(const StorageMap& map)
+      : map_(map), slots_(map.slot_bytes.size()), items_(static_cast<int>(map.slot_bytes.size())) {}
+
+  void begin(const plan::Boundary& boundary) {
+    for (const plan::Standing& place : boundary) {
+      if (!place.resident) continue;
+      Slot& slot = slots_[static_cast<std::size_t>(place.storage)];
+      slot.stays = slot.from_before = slot.crosses = true;
+    }
+  }
+
+  void follow(const PlannedStep& planned) {
+    item_of_.emplace_back();
+    for (const plan::Instruction& in : planned.plan->instructions) {
+      if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) start(in.id);
+      if (in.action == plan::Action::release) end(in.id);
+      if (in.action == plan::Action::adopt) hand_over(in.from, in.id);
+      if (in.action == plan::Action::run) {
+        const std::int64_t scratch = planned.step->kernel(in.id, in.variant).scratch_bytes();
+        if (scratch > 0) {
+          start(map_.scratch_slot.at(scratch));
+          end(map_.scratch_slot.at(scratch));
+        }
+      }
+      ++now_;
+    }
+    for (Slot& slot : slots_) slot.crosses = slot.stays;
+  }
+
+  Layout pack(const std::vector<std::int64_t>& fixed) {
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+      Slot& slot = slots_[s];
+      if (!slot.stays) continue;
+      const bool whole = slot.from_before;  // it never left
+      add(static_cast<int>(s), static_cast<int>(s), whole ? 0 : slot.since,
+          slot.first_end >= 0 ? slot.first_end : now_);
+      if (!whole) set_item(slot, static_cast<int>(s));
+    }
+    const Packing packing = penstock::pack(stays_, items_, fixed);
+    const auto offset = [&](int item) { return packing.offsets[static_cast<std::size_t>(item)]; };
+    Layout layout;
+    layout.pool_bytes = packing.arena_bytes;
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+      std::int64_t& home = layout.homes.emplace_back(offset(static_cast<int>(s)));
+      if (home < 0 && slots_[s].first_item >= 0) home = offset(slots_[s].first_item);
+    }
+    for (const std::vector<int>& items : item_of_) {
+      std::vector<std::int64_t>& offsets = layout.offsets.emplace_back();
+      for (const int item : items) offsets.push_back(offset(item));
+    }
+    return layout;
+  }
+
+ private:
+  struct Slot {
+    bool stays = false;
+    bool from_before = false;  // the present stay began before the first plan
+    bool crosses = false;      // the present stay has gone beyond a step
+    std::int64_t since = 0;
+    std::int64_t first_end = -1;      // where the stay from before the first plan ended
+    std::size_t step = 0, index = 0;  // of the present stay in item_of_
+    int first_item = -1;
+  };
+
+  void start(int s) {
+    Slot& slot = slots_[static_cast<std::size_t>(s)];
+    slot.stays = true;
+    slot.from_before = slot.crosses = false;
+    slot.since = now_;
+    slot.step = item_of_.size() - 1;
+    slot.index = item_of_.back().size();
+    item_of_.back().push_back(-1);
+  }
+
+  void end(int s) {
+    Slot& slot = slots_[static_cast<std::size_t>(s)];
+    slot.stays = false;
+    if (slot.from_before) {
+      slot.first_end = now_;
+      return;
+    }
+    const int item = slot.crosses ? s : items_++;
+    if (slot.first_item < 0) slot.first_item = item;
+    add(s, item, slot.since, now_);
+    set_item(slot, item);
+  }
+
+  /// The stay goes on at the same place under another slot's name.
+  void hand_over(int from, int to) {
+    Slot& giver = slots_[static_cast<std::size_t>(from)];
+    Slot& taker = slots_[static_cast<std::size_t>(to)];
+    taker.stays = true;
+    taker.from_before = taker.crosses = false;
+    taker.since = giver.since;
+    taker.step = giver.step;
+    taker.index = giver.index;
+    giver.stays = false;
+  }
+
+  void set_item(const Slot& slot, int item) { item_of_[slot.step][slot.index] = item; }
+
+  void add(int s, int item, std::int64_t first, std::int64_t last) {
+    stays_.push_back({item, first, last, map_.slot_bytes[static_cast<std::size_t>(s)]});
+  }
+
+  const StorageMap& map_;
+  std::int64_t now_ = 0;
+  std::vector<Slot> slots_;
+  int items_;
+  std::vector<std::vector<int>> item_of_;  // by step, then by order of getting memory
+  std::vector<PackInterval> stays_;
+};
+
+}  // namespace
+
+Layout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps,
+                  const std::vector<std::int64_t>& fixed) {
+  StayCollector collector(map);
+  collector.begin(steps.front().plan->boundary);
+  for (const PlannedStep& planned : steps) collector.follow(planned);
+  return collector.pack(fixed);
+}
+
+}  // namespace penstock::fit

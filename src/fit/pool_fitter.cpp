@@ -1,0 +1,197 @@
+#include "fit/pool_fitter.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "fit/offset_check.h"
+#include "fit/step_problem.h"
+#include "plan/budget_error.h"
+#include "plan/estimate.h"
+
+namespace penstock::fit {
+namespace {
+
+constexpr std::int64_t kUnlimited = std::int64_t{1} << 50;
+/// Rounding of the smallest pools, in pages of 4 KiB.
+constexpr std::int64_t kFinestRounding = kMiB;
+/// What a policy is given next where the gaps of a layout were too many: so much more, so often.
+constexpr std::int64_t kGivenStep = 32;
+constexpr int kGivenTries = 24;
+/// A layout takes about as much more than was given as one that was given a little less.
+constexpr double kLittleLess = 0.99;
+/// How often a policy plans for a pool that leaves gaps.
+constexpr int kFullestTries = 6;
+
+}  // namespace
+
+PoolFitter::PoolFitter(const Steps& steps, const Request& request, PoolKind kind)
+    : steps_(steps), request_(request), kind_(kind), map_(map_slots(steps.all())) {
+  keep_bytes_ = find_keep_bytes();
+}
+
+std::shared_ptr<const PoolModel> PoolFitter::model(std::int64_t rounding_bytes) const {
+  return kind_ == PoolKind::packed ? make_packed_model(map_) : make_virtual_model(map_, rounding_bytes);
+}
+
+std::int64_t PoolFitter::find_keep_bytes() const {
+  std::int64_t bytes = std::accumulate(map_.slot_bytes.begin(), map_.slot_bytes.end(), std::int64_t{0});
+  // How a pool rounds depends on its size, which depends on how it rounds.
+  for (int round = 0; round < 3; ++round) {
+    const plan::PoolRule rule = model(bytes)->rule(kUnlimited);
+    std::int64_t next = 0;
+    for (const lower::Executable* step : steps_.all()) {
+      const plan::Problem problem = step_problem(*step, map_, rule);
+      next = std::max(next, plan::keep_bytes(problem) + problem.fixed_bytes);
+    }
+    bytes = next;
+    if (kind_ == PoolKind::packed) break;
+  }
+  return bytes;
+}
+
+std::optional<plan::Profile> PoolFitter::profile_of(const lower::Executable& step,
+                                                    const plan::Problem& problem,
+                                                    const plan::PlanOptions& options,
+                                                    const plan::Profile* profile) const {
+  if (!options.dynamic_kernels && !plan::policy_needs_profile(options.policy)) return std::nullopt;
+  if (profile != nullptr && &step == steps_.training) return *profile;
+  // Evaluation is not measured: its times are estimated, with the tier as it is.
+  plan::MachineEstimate machine;
+  if (profile != nullptr) machine.tier = profile->tier;
+  return plan::estimate_profile(problem, machine);
+}
+
+plan::PlanOptions PoolFitter::plan_options(plan::PolicyKind policy) const {
+  plan::PlanOptions options;
+  options.policy = policy;
+  options.lms = request_.lms;
+  options.window = request_.window;
+  options.dynamic_kernels = steps_.training != nullptr && !steps_.training->variants.empty();
+  return options;
+}
+
+Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model,
+                    std::int64_t given_bytes, const plan::Profile* profile) const {
+  Fit fit;
+  fit.division = request_.division;
+  fit.policy = policy;
+  fit.pool = model;
+  fit.given_bytes = given_bytes;
+  fit.in_memory_bytes = keep_bytes_ + request_.division.beside_bytes();
+  plan::PlanOptions options = plan_options(policy);
+  std::optional<plan::Boundary> boundary;
+  std::vector<PlannedStep> planned;
+  for (const lower::Executable* step : steps_.all()) {
+    plan::Problem problem = step_problem(*step, map_, model->rule(given_bytes), boundary);
+    const std::optional<plan::Profile> times = profile_of(*step, problem, options, profile);
+    options.profile = times ? &*times : nullptr;
+    try {
+      plan::Plan plan = plan::make_plan(problem, options);
+      boundary = plan::settled(plan.boundary);
+      std::optional<FittedStep>& fitted = step == steps_.training ? fit.training : fit.evaluation;
+      fitted = FittedStep{std::move(problem), std::move(plan)};
+      planned.push_back({step, &fitted->plan});
+    } catch (const plan::BudgetError& error) {
+      throw plan::BudgetError(error.policy(), error.needed_bytes() + problem.fixed_bytes, given_bytes);
+    }
+  }
+  Layout layout = model->lay_out(planned, {});
+  fit.pool_bytes = layout.pool_bytes;
+  std::size_t next = 0;
+  for (std::optional<FittedStep>* step : {&fit.training, &fit.evaluation}) {
+    if (!*step) continue;
+    (*step)->plan.offsets = std::move(layout.offsets[next++]);
+    (*step)->plan.homes = layout.homes;
+  }
+  if (!layout.homes.empty()) {
+    const std::string wrong = check_offsets(map_, planned, fit.pool_bytes);
+    require(wrong.empty(), wrong.c_str());
+  }
+  fit.map = map_;
+  std::vector<const plan::Plan*> plans;
+  for (const PlannedStep& step : planned) plans.push_back(step.plan);
+  map_extents(fit.map, plans);
+  if (profile != nullptr && fit.training) predict(steps_, fit, *profile);
+  return fit;
+}
+
+std::int64_t PoolFitter::least_given(plan::PolicyKind policy, const PoolModel& model) const {
+  std::int64_t least = 1;
+  for (const lower::Executable* step : steps_.all()) {
+    const plan::Problem problem = step_problem(*step, map_, model.rule(0));
+    plan::PlanOptions options = plan_options(policy);
+    const std::optional<plan::Profile> times = profile_of(*step, problem, options, nullptr);
+    options.profile = times ? &*times : nullptr;
+    const std::int64_t bytes = policy == plan::PolicyKind::window ? plan::smallest_bytes(problem)
+                               : policy == plan::PolicyKind::keep ? plan::keep_bytes(problem)
+                                                                  : plan::smallest_budget(problem, options);
+    least = std::max(least, bytes + problem.fixed_bytes);
+  }
+  return least;
+}
+
+std::optional<Fit> PoolFitter::any(plan::PolicyKind policy, std::int64_t capacity_bytes) {
+  // What is tried does not depend on the capacity, so whatever fits one capacity fits all above it. A virtual
+  // pool that rounds coarsely has fewer and larger moves: it is tried first, the finest rounding last.
+  least_bytes_ = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t coarsest =
+      std::clamp(capacity_bytes, kFinestRounding, std::max(keep_bytes_, kFinestRounding));
+  for (std::int64_t rounding = coarsest;; rounding = std::max(rounding / 4, kFinestRounding)) {
+    const std::shared_ptr<const PoolModel> pool = model(rounding);
+    std::int64_t given = least_given(policy, *pool);
+    for (int i = 0; i < kGivenTries; ++i, given += given / kGivenStep) {
+      try {
+        Fit found = fit(policy, pool, given, nullptr);
+        if (found.pool_bytes <= capacity_bytes) return found;
+        least_bytes_ = std::min(least_bytes_, found.pool_bytes);
+        if (found.pool_bytes <= given || policy == plan::PolicyKind::keep) break;
+      } catch (const plan::BudgetError& error) {
+        given = std::max(given, error.needed_bytes());
+      }
+    }
+    if (kind_ == PoolKind::packed || rounding == kFinestRounding) return std::nullopt;
+  }
+}
+
+Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, const plan::Profile* profile,
+                        const Fit& fallback) {
+  const std::shared_ptr<const PoolModel> pool = model(std::min(capacity_bytes, keep_bytes_));
+  std::optional<Fit> best;
+  std::int64_t too_much = capacity_bytes + 1, too_little = 0;
+  // The gaps that another plan left are a guess at those that this one will leave.
+  std::int64_t given = capacity_bytes;
+  if (fallback.pool_bytes > fallback.given_bytes && policy != plan::PolicyKind::keep) {
+    const double share = static_cast<double>(fallback.given_bytes) / static_cast<double>(fallback.pool_bytes);
+    given = static_cast<std::int64_t>(static_cast<double>(capacity_bytes) * share);
+  }
+  const std::int64_t step_bytes = capacity_bytes / 32;
+  for (int i = 0; i < kFullestTries && given > too_little && given < too_much; ++i) {
+    std::int64_t next = 0;
+    try {
+      Fit found = fit(policy, pool, given, profile);
+      const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes);
+      next = static_cast<std::int64_t>(static_cast<double>(given) * share * kLittleLess);
+      if (found.pool_bytes <= capacity_bytes) {
+        too_little = given;
+        best = std::move(found);
+        if (next < given + step_bytes) break;
+      } else {
+        if (best) break;
+        too_much = given;
+      }
+    } catch (const plan::BudgetError&) {
+      too_little = given;
+    }
+    if (too_much - too_little <= step_bytes) break;
+    given = next > too_little && next < too_much ? next : (too_little + too_much) / 2;
+  }
+  if (best) return std::move(*best);
+  Fit last = fallback;
+  if (profile != nullptr && last.training) predict(steps_, last, *profile);
+  return last;
+}
+
+}  // namespace penstock::fit

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "fit/fit.h"
+
+namespace penstock::fit {
+
+/// Fits steps into one kind of pool. Steps, request and profile must outlive it. One thread.
+class PoolFitter {
+ public:
+  PoolFitter(const Steps& steps, const Request& request, PoolKind kind);
+
+  /// What the pool takes if everything stays, but for gaps.
+  std::int64_t keep_bytes() const { return keep_bytes_; }
+
+  /// Some fit into `capacity_bytes`, found quickly; none: none exists, and least_bytes() is what it would
+  /// take. What fits a capacity fits every larger one.
+  std::optional<Fit> any(plan::PolicyKind policy, std::int64_t capacity_bytes);
+  std::int64_t least_bytes() const { return least_bytes_; }
+
+  /// The fit whose plan was given as much as can be of `capacity_bytes`; `fallback` where that does not fit.
+  Fit fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, const plan::Profile* profile,
+              const Fit& fallback);
+
+ private:
+  std::int64_t find_keep_bytes() const;
+  std::shared_ptr<const PoolModel> model(std::int64_t rounding_bytes) const;
+  /// Plans for `given_bytes` and lays out. Throws BudgetError with the bytes to give.
+  Fit fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model, std::int64_t given_bytes,
+          const plan::Profile* profile) const;
+  /// The least that the policy can be given.
+  std::int64_t least_given(plan::PolicyKind policy, const PoolModel& model) const;
+  plan::PlanOptions plan_options(plan::PolicyKind policy) const;
+  /// The times to plan by, where the policy asks for any.
+  std::optional<plan::Profile> profile_of(const lower::Executable& step, const plan::Problem& problem,
+                                          const plan::PlanOptions& options,
+                                          const plan::Profile* profile) const;
+
+  const Steps& steps_;
+  const Request& request_;
+  PoolKind kind_;
+  StorageMap map_;
+  std::int64_t keep_bytes_ = 0;
+  std::int64_t least_bytes_ = 0;
+};
+
+}  // namespace penstock::fit

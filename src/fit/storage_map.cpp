@@ -1,0 +1,63 @@
+#include "fit/storage_map.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace penstock::fit {
+
+StorageMap map_slots(std::span<const lower::Executable* const> steps) {
+  StorageMap map;
+  for (const lower::Executable* step : steps) map.storages = std::max(map.storages, step->graph.storages);
+  map.slot_bytes.resize(static_cast<std::size_t>(map.storages));
+  map.extent.assign(static_cast<std::size_t>(map.storages), -1);
+  for (const lower::Executable* step : steps) {
+    for (const ir::Tensor& tensor : step->graph.tensors) {
+      std::int64_t& bytes = map.slot_bytes[static_cast<std::size_t>(tensor.storage)];
+      bytes = std::max(bytes, tensor.size_bytes());
+    }
+    for (const std::int64_t bytes : step->scratch_bytes) {
+      if (bytes > 0) map.scratch_slot.try_emplace(bytes, -1);
+    }
+    for (const auto& variants : step->variant_scratch_bytes) {
+      for (const std::int64_t bytes : variants) {
+        if (bytes > 0) map.scratch_slot.try_emplace(bytes, -1);
+      }
+    }
+  }
+  for (auto& [bytes, slot] : map.scratch_slot) {
+    slot = static_cast<int>(map.slot_bytes.size());
+    map.slot_bytes.push_back(bytes);
+  }
+  return map;
+}
+
+std::int64_t StorageMap::tier_bytes() const {
+  return std::accumulate(extent_bytes.begin(), extent_bytes.end(), std::int64_t{0});
+}
+
+void map_extents(StorageMap& map, std::span<const plan::Plan* const> plans) {
+  std::vector<bool> swapped(map.extent.size(), false);
+  for (const plan::Plan* plan : plans) {
+    for (const plan::Instruction& in : plan->instructions) {
+      if (in.action == plan::Action::swap_in || in.action == plan::Action::swap_out) {
+        swapped[static_cast<std::size_t>(in.id)] = true;
+      }
+    }
+    for (const plan::Standing& place : plan->boundary) {
+      if (place.on_tier) swapped[static_cast<std::size_t>(place.storage)] = true;
+    }
+  }
+  give_extents(map, swapped);
+}
+
+void give_extents(StorageMap& map, const std::vector<bool>& swapped) {
+  map.extent_bytes.clear();
+  for (std::size_t s = 0; s < swapped.size(); ++s) {
+    map.extent[s] = swapped[s] ? static_cast<int>(map.extent_bytes.size()) : -1;
+    if (swapped[s]) map.extent_bytes.push_back(map.slot_bytes[s]);
+  }
+}
+
+}  // namespace penstock::fit

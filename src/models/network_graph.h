@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ir/graph.h"
+#include "penstock/network.h"
+
+namespace penstock::models {
+
+const ir::Graph& graph_of(const Network& network);
+/// A network of a forward graph.
+Network make_network(ir::Graph graph);
+
+}  // namespace penstock::models

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "penstock/step_stats.h"
+#include "plan/plan.h"
+
+namespace penstock::run {
+
+/// One instruction that took time, in seconds since the trace's first step began.
+struct TraceEvent {
+  plan::Action action = plan::Action::run;
+  std::int32_t id = ir::kNone;  ///< op or storage
+  bool repeated = false;        ///< an op that ran before in this step
+  double start_seconds = 0;
+  double end_seconds = 0;
+};
+
+/// The events of one or more steps in the order in which they were found to be over. For swap_out and
+/// swap_in: from the request until it was found complete, by waiting for it or (`looks_at_transfers`) after
+/// an op, which costs a look at all that are under way after every op.
+struct Trace {
+  std::vector<TraceEvent> events;
+  double origin_seconds = -1;  ///< of the clock; set by the first step
+  bool looks_at_transfers = false;
+};
+
+}  // namespace penstock::run

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/bytes.h"
+#include "fit/division.h"
+#include "penstock/options.h"
+
+namespace penstock::session {
+
+/// The process's own share differs a little from run to run; a budget that is advised has so much more.
+inline constexpr std::int64_t kUnsteadyBytes = 6 * kMiB;
+/// What the process takes beside code, kernels, pool and buffers, none of it touched when the budget is
+/// divided: thread stacks, heap growth, page tables, the kernel's side of the I/O.
+inline constexpr std::int64_t kMarginBytes = 20 * kMiB;
+/// Memory to plan again with is set aside only up to this share of the budget.
+inline constexpr std::int64_t kPlannerShare = 8;
+
+/// What is known when a budget is divided, all of it measured or computed elsewhere.
+struct Shares {
+  std::int64_t budget_bytes = 0;
+  BudgetScope scope = BudgetScope::process;
+  std::int64_t resident_bytes = 0;         ///< of the process, with the program in it
+  std::int64_t resident_before_bytes = 0;  ///< of the process, before the session began
+  std::int64_t conversion_bytes = 0;       ///< to read state that kernels keep in a layout of their own
+  std::int64_t output_bytes = 0;           ///< what steps give back to the caller
+  std::int64_t rank_bytes = 0;             ///< by which talking to other ranks will grow
+  std::int64_t planner_bytes = 0;          ///< to plan again with; 0: none is set aside
+  std::map<std::string, std::int64_t> reserved_bytes;  ///< what the caller will take
+};
+
+/// The budget, and what of it the pool does not get, by tag.
+fit::Division divide(const Shares& shares);
+
+/// What planning takes for a while: a guess from the size of what is planned.
+std::int64_t planner_guess_bytes(std::int64_t ops, std::int64_t storages);
+
+}  // namespace penstock::session

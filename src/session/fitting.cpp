@@ -1,0 +1,227 @@
+#include "session/fitting.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/text_file.h"
+#include "fit/fit_json.h"
+#include "memory/process.h"
+#include "plan/budget_error.h"
+#include "plan/estimate.h"
+#include "session/state_io.h"
+
+namespace penstock::session {
+namespace {
+
+/// The heap may grow so much while a step is planned without being counted: the margin bears it.
+constexpr std::int64_t kPlanningSlackBytes = 4 * kMiB;
+/// A budget larger than any machine, small enough not to overflow.
+constexpr std::int64_t kUnlimitedBytes = std::int64_t{1} << 50;
+
+std::int64_t output_bytes(const lower::Executable* step) {
+  std::int64_t bytes = 0;
+  if (step == nullptr) return bytes;
+  for (const ir::Port& port : step->graph.outputs) {
+    if (port.tensor != ir::kNone) bytes += step->graph.tensor(port.tensor).shape.elements() * 4;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TierOptions tier_options(const MemoryOptions& options) {
+  TierOptions tier;
+  tier.kind = options.tier;
+  tier.swap_dir = options.swap_dir;
+  tier.verify = options.verify;
+  tier.read_bytes_per_second = tier.write_bytes_per_second = options.tier_bytes_per_second;
+  return tier;
+}
+
+Fitting::Fitting(const Program& program, const SessionOptions& options, int threads,
+                 std::int64_t resident_before_bytes, std::int64_t available_bytes, std::int64_t rank_bytes,
+                 const plan::LinkProfile& link)
+    : program_(program),
+      options_(options),
+      threads_(threads),
+      resident_before_bytes_(resident_before_bytes),
+      available_bytes_(available_bytes),
+      rank_bytes_(rank_bytes),
+      link_(link) {
+  if (!program.training) return;
+  measure::ProfileRequest profile;
+  profile.source = options.memory.profile;
+  profile.file = options.memory.profile_file;
+  profile.tier = tier_options(options.memory);
+  profile.threads = threads;
+  profiles_ = std::make_unique<measure::ProfileStore>(*program.training, profile);
+}
+
+std::int64_t Fitting::budget_bytes() const {
+  if (options_.memory.budget_bytes > 0) return options_.memory.budget_bytes;
+  const std::int64_t free = default_memory_budget(available_bytes_);
+  return options_.memory.scope == BudgetScope::process
+             ? free
+             : std::max<std::int64_t>(0, free - resident_before_bytes_);
+}
+
+fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_bytes) const {
+  Shares shares;
+  shares.budget_bytes = budget_bytes;
+  shares.scope = options_.memory.scope;
+  shares.resident_bytes =
+      assumed_resident_bytes_ > 0 ? assumed_resident_bytes_ : process_memory().resident_bytes;
+  shares.resident_before_bytes = resident_before_bytes_;
+  shares.conversion_bytes =
+      StateIo::conversion_bytes(program_.state_graph()) + StateIo::shard_bytes(program_);
+  shares.output_bytes =
+      std::max(output_bytes(program_.training.get()), output_bytes(program_.evaluation.get()));
+  shares.rank_bytes = rank_bytes_;
+  shares.planner_bytes = planner_bytes;
+  shares.reserved_bytes = options_.reserved_bytes;
+  return divide(shares);
+}
+
+fit::Request Fitting::request(std::int64_t budget_bytes, std::int64_t planner_bytes) const {
+  fit::Request request;
+  request.division = division(budget_bytes, planner_bytes);
+  request.policy = options_.memory.policy;
+  request.pool = options_.memory.pool;
+  request.lms = options_.memory.lms;
+  request.window.window_bytes = options_.memory.window_bytes;
+  return request;
+}
+
+fit::Fit Fitting::from_file() const {
+  const std::string& file = options_.memory.plan_file;
+  return fit::fit_from_json(program_.steps(), division(options_.memory.budget_bytes, 0), read_file(file),
+                            file);
+}
+
+fit::Fit Fitting::fit() {
+  const double begin = clock_seconds();
+  if (program_.training && !options_.memory.plan_file.empty()) {
+    fit::Fit fit = from_file();
+    plan_seconds_ = clock_seconds() - begin;
+    return fit;
+  }
+  const std::int64_t budget = budget_bytes();
+  fit::Fit first = fit::first_fit(program_.steps(), request(budget, 0));
+  plan_seconds_ = clock_seconds() - begin;
+  if (!fit::wants_profile(program_.steps(), first)) return first;
+  const plan::Profile& profile = measured_profile();
+  const double again = clock_seconds();
+  fit::Fit fit = best(budget, &profile);
+  plan_seconds_ += clock_seconds() - again;
+  return fit;
+}
+
+fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) {
+  const ir::Graph& graph = program_.state_graph();
+  const std::int64_t planner =
+      planner_guess_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages);
+  const auto plan = [&] {
+    try {
+      return fit::best_fit(program_.steps(), request(budget_bytes, planner), profile);
+    } catch (const plan::BudgetError&) {
+      // Where there is no room to plan again, the first plan has to do.
+      return fit::best_fit(program_.steps(), request(budget_bytes, 0), profile);
+    }
+  };
+  fit::Fit fit = plan();
+  if (assumed_resident_bytes_ > 0) return fit;
+  // Planning leaves some memory behind, so what the process has is looked at once more.
+  malloc_trim(0);
+  const std::int64_t grown =
+      division(budget_bytes, 0).beside_bytes() - fit.division.beside_bytes() + fit.division.beside["planner"];
+  if (grown <= kPlanningSlackBytes || fit.pool_bytes + grown <= fit.division.pool_bytes()) return fit;
+  return plan();
+}
+
+const plan::Profile& Fitting::measured_profile() {
+  if (profile_) return *profile_;
+  const double begin = clock_seconds();
+  profile_ = profiles_->get([this] {
+    if (options_.on_note) options_.on_note("measuring kernels and tier, once for this network and machine");
+  });
+  profile_source_ = profiles_->source();
+  profile_->link = link_;
+  malloc_trim(0);
+  if (options_.on_phase) {
+    options_.on_phase(
+        {"profile", clock_seconds() - begin,
+         fmt::format("{}; tier reads {:.0f} MB/s, writes {:.0f} MB/s", profile_source_,
+                     profile_->tier.read_bandwidth / 1e6, profile_->tier.write_bandwidth / 1e6)});
+  }
+  return *profile_;
+}
+
+const plan::Profile& Fitting::found_profile() {
+  if (profile_) return *profile_;
+  if (options_.memory.profile == ProfileSource::fresh) return measured_profile();
+  if (std::optional<plan::Profile> found = profiles_->find()) {
+    profile_source_ =
+        options_.memory.profile == ProfileSource::file ? options_.memory.profile_file : "cached";
+    profile_ = std::move(*found);
+  } else {
+    plan::MachineEstimate machine;
+    if (const auto bandwidth = static_cast<double>(options_.memory.tier_bytes_per_second); bandwidth > 0) {
+      machine.tier.read_bandwidth = machine.tier.write_bandwidth = bandwidth;
+      machine.tier.read_bandwidth_together = machine.tier.write_bandwidth_together = bandwidth;
+      machine.tier.serves_waiting_first = false;
+    }
+    const plan::Problem problem = plan::make_problem(
+        program_.training->graph, program_.training->scratch_bytes, plan::grain_rule(0, 4096));
+    profile_ = plan::estimate_profile(problem, machine);
+    if (!program_.training->variants.empty()) {
+      for (std::size_t op = 0; op < profile_->op_seconds.size(); ++op)
+        profile_->op_seconds[op].resize(program_.training->variants[op].size(), profile_->op_seconds[op][0]);
+    }
+    profile_source_ = "estimate";
+  }
+  profile_->link = link_;
+  return *profile_;
+}
+
+fit::Fit Fitting::fit_within(std::int64_t budget_bytes) {
+  const plan::Profile& profile = found_profile();
+  // Other budgets are looked at with what this process had before it looked at the first.
+  if (assumed_resident_bytes_ == 0) {
+    malloc_trim(0);
+    assumed_resident_bytes_ = process_memory().resident_bytes;
+  }
+  return best(budget_bytes, &profile);
+}
+
+bool Fitting::fits(std::int64_t budget_bytes) const {
+  try {
+    fit::first_fit(program_.steps(), request(budget_bytes, 0));
+    return true;
+  } catch (const plan::BudgetError&) {
+    return false;
+  }
+}
+
+std::int64_t Fitting::smallest_budget() const {
+  try {
+    fit::first_fit(program_.steps(), request(0, 0));
+    return 0;
+  } catch (const plan::BudgetError& error) {
+    return round_up(error.needed_bytes() + kUnsteadyBytes + 1, kMiB);
+  }
+}
+
+std::int64_t Fitting::in_memory_bytes() const {
+  return fit::in_memory_bytes(program_.steps(), request(0, 0));
+}
+
+double Fitting::in_memory_seconds() {
+  fit::Request keep = request(kUnlimitedBytes, 0);
+  keep.policy = Policy::keep;
+  return fit::best_fit(program_.steps(), keep, &found_profile()).predicted_seconds();
+}
+
+}  // namespace penstock::session

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fit/fit.h"
+#include "measure/profile_store.h"
+#include "penstock/session.h"
+#include "session/division.h"
+#include "session/program.h"
+#include "tier/make_tier.h"
+
+namespace penstock::session {
+
+/// What the options say of the tier.
+TierOptions tier_options(const MemoryOptions& options);
+
+/// Brings a program and a budget together for a session: measures what the process takes, gets the profile,
+/// asks fit/ for a fit. Program and options must outlive it. One thread.
+class Fitting {
+ public:
+  /// `resident_before_bytes`: of the process, when the session began. `available_bytes`: of memory, for this
+  /// rank.
+  Fitting(const Program& program, const SessionOptions& options, int threads,
+          std::int64_t resident_before_bytes, std::int64_t available_bytes, std::int64_t rank_bytes,
+          const plan::LinkProfile& link);
+
+  /// The fit to run by: from the plan file, or the best within the budget. Throws plan::BudgetError.
+  fit::Fit fit();
+  /// A fit within another budget, by the profile that is there already or an estimate. Throws
+  /// plan::BudgetError.
+  fit::Fit fit_within(std::int64_t budget_bytes);
+  /// Whether some fit exists; the smallest budget that has one, with what differs from run to run.
+  bool fits(std::int64_t budget_bytes) const;
+  std::int64_t smallest_budget() const;
+  std::int64_t in_memory_bytes() const;
+  /// Predicted, by the profile of fit_within(), if everything stays.
+  double in_memory_seconds();
+
+  /// The one that was named, or what is free less a margin.
+  std::int64_t budget_bytes() const;
+  /// Where the profile came from; empty where there was none.
+  const std::string& profile_source() const { return profile_source_; }
+  double plan_seconds() const { return plan_seconds_; }
+  measure::ProfileStore* profiles() { return profiles_.get(); }
+
+ private:
+  fit::Division division(std::int64_t budget_bytes, std::int64_t planner_bytes) const;
+  fit::Request request(std::int64_t budget_bytes, std::int64_t planner_bytes) const;
+  fit::Fit from_file() const;
+  const plan::Profile& measured_profile();
+  const plan::Profile& found_profile();
+  fit::Fit best(std::int64_t budget_bytes, const plan::Profile* profile);
+
+  const Program& program_;
+  const SessionOptions& options_;
+  int threads_;
+  std::int64_t resident_before_bytes_, available_bytes_, rank_bytes_;
+  std::int64_t assumed_resident_bytes_ = 0;  ///< of the process; 0: to be measured
+  plan::LinkProfile link_;
+  std::unique_ptr<measure::ProfileStore> profiles_;
+  std::optional<plan::Profile> profile_;
+  std::string profile_source_;
+  double plan_seconds_ = 0;
+};
+
+}  // namespace penstock::session

@@ -1,0 +1,166 @@
+#include <malloc.h>
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/text_file.h"
+#include "dist/communicator.h"
+#include "fit/fit_json.h"
+#include "memory/process.h"
+#include "plan/budget_error.h"
+#include "report/explain.h"
+#include "session/describe.h"
+#include "session/fitting.h"
+#include "session/optimizer.h"
+#include "session/rank_exchange.h"
+#include "session/thread_scope.h"
+
+namespace penstock {
+namespace session {
+namespace {
+
+/// Where the search for the largest batch ends.
+constexpr std::int64_t kLargestBatch = 1 << 20;
+
+/// One forecast, from a network and options to a table.
+class Forecaster {
+ public:
+  Forecaster(const NetworkOfBatch& network, std::int64_t batch, const Optimizer& optimizer,
+             const SessionOptions& options)
+      : network_(network),
+        batch_(batch),
+        optimizer_(optimizer),
+        options_(options),
+        ranks_(options.ranks.ranks ? options.ranks.ranks : std::make_shared<Ranks>(dist::make_alone())),
+        threads_(options.threads > 0 ? options.threads : threads_of_rank(*ranks_)),
+        scope_(threads_),
+        resident_before_bytes_(process_memory().resident_bytes),
+        program_(program_of(batch)),
+        fitting_(fitting_of(program_)) {
+    check(optimizer);
+  }
+
+  /// The largest batch from `low`, which fits, up to below `high`, which does not.
+  std::int64_t largest_between(std::int64_t low, std::int64_t high) const {
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (batch_fits(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+
+  ForecastTable table(const ForecastRequest& request) {
+    ForecastTable table;
+    table.threads = threads_;
+    table.in_memory_step_seconds = fitting_.in_memory_seconds();
+    table.profile_source = fitting_.profile_source();
+    table.in_memory_bytes = fitting_.in_memory_bytes();
+    table.smallest_bytes = fitting_.smallest_budget();
+    for (const std::int64_t budget : budgets(table)) table.budgets.push_back(row(budget, request, table));
+    if (request.largest_batch) table.largest_batch = largest_batch();
+    return table;
+  }
+
+ private:
+  Program program_of(std::int64_t batch) const {
+    ProgramRequest request;
+    request.optimizer = &optimizer_;
+    request.evaluation = options_.evaluation;
+    request.variants = options_.memory.dynamic_kernels;
+    request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
+    Program program = make_program(network_(batch), request);
+    malloc_trim(0);
+    return program;
+  }
+
+  Fitting fitting_of(const Program& program) const {
+    return Fitting(program, options_, threads_, resident_before_bytes_,
+                   available_memory_bytes() / ranks_->communicator().local_size(),
+                   ranks_->communicator().growth_bytes(), link_profile({}, ranks_->size()));
+  }
+
+  /// The named one, or some from the smallest to what all in memory takes.
+  std::vector<std::int64_t> budgets(const ForecastTable& table) const {
+    if (options_.memory.budget_bytes > 0) return {options_.memory.budget_bytes};
+    const std::int64_t most = round_up(table.in_memory_bytes + kUnsteadyBytes, kMiB);
+    std::vector<std::int64_t> all;
+    for (const double share : {0.0, 0.1, 0.25, 0.5, 0.75}) {
+      const auto more = static_cast<std::int64_t>(static_cast<double>(most - table.smallest_bytes) * share);
+      const std::int64_t budget = round_up(table.smallest_bytes + more, kMiB);
+      if (budget < most && (all.empty() || budget > all.back())) all.push_back(budget);
+    }
+    all.push_back(most);
+    return all;
+  }
+
+  Forecast row(std::int64_t budget, const ForecastRequest& request, ForecastTable& table) {
+    Forecast none;
+    none.budget_bytes = budget;
+    none.scope = options_.memory.scope;
+    try {
+      const fit::Fit fit = fitting_.fit_within(budget);
+      if (!request.explain.empty())
+        table.explanation =
+            report::explain(fit.training->problem, fit.training->plan, *fit.profile, request.explain);
+      if (!request.plan_file.empty())
+        write_file(request.plan_file,
+                   fit::fit_to_json(program_.steps(), fit, program_.state_graph().name, batch_));
+      return describe(fit, options_.memory.scope, fitting_.profile_source(), table.in_memory_step_seconds);
+    } catch (const plan::BudgetError&) {
+      return none;
+    }
+  }
+
+  bool batch_fits(std::int64_t batch) const {
+    if (batch == batch_) return fitting_.fits(options_.memory.budget_bytes - kUnsteadyBytes);
+    try {
+      const Program program = program_of(batch);
+      return fitting_of(program).fits(options_.memory.budget_bytes - kUnsteadyBytes);
+    } catch (const UserError&) {
+      return false;  // Such a batch cannot be built.
+    }
+  }
+
+  std::int64_t largest_batch() const {
+    std::int64_t low = batch_;
+    if (!batch_fits(batch_)) return largest_between(0, batch_);
+    while (low < kLargestBatch && batch_fits(2 * low)) low *= 2;
+    return largest_between(low, 2 * low);
+  }
+
+  const NetworkOfBatch& network_;
+  std::int64_t batch_;
+  const Optimizer& optimizer_;
+  const SessionOptions& options_;
+  std::shared_ptr<Ranks> ranks_;
+  int threads_;
+  ThreadScope scope_;
+  std::int64_t resident_before_bytes_;
+  Program program_;
+  Fitting fitting_;
+};
+
+}  // namespace
+}  // namespace session
+
+ForecastTable forecast(const NetworkOfBatch& network, std::int64_t batch, const Optimizer& optimizer,
+                       const SessionOptions& options, const ForecastRequest& request) {
+  if (batch < 1) throw UserError("a batch has at least one sample");
+  const bool named = options.memory.budget_bytes > 0;
+  if (!named && !request.plan_file.empty())
+    throw UserError("a plan file needs a memory budget: a plan is for one");
+  if (!named && request.largest_batch)
+    throw UserError("the largest batch needs a memory budget that it is to fit");
+  if (!named && !request.explain.empty())
+    throw UserError("what happens to a tensor depends on the budget: name a memory budget");
+  if (!request.plan_file.empty()) check_writable(request.plan_file, "the plan");
+  return session::Forecaster(network, batch, optimizer, options).table(request);
+}
+
+std::int64_t largest_batch_below(const NetworkOfBatch& network, std::int64_t batch,
+                                 const Optimizer& optimizer, const SessionOptions& options) {
+  return session::Forecaster(network, batch, optimizer, options).largest_between(0, batch);
+}
+
+}  // namespace penstock

@@ -1,0 +1,39 @@
+#include "session/program.h"
+
+#include "autodiff/backward.h"
+#include "models/network_graph.h"
+#include "session/optimizer.h"
+
+namespace penstock::session {
+
+ir::Graph training_graph(const Network& network, const Optimizer& optimizer) {
+  ir::Graph graph = lower::fuse(lower::for_training(models::graph_of(network)));
+  autodiff::append_backward(graph, graph.loss,
+                            [&optimizer](ir::Graph& step, ir::TensorId parameter, ir::TensorId gradient) {
+                              append_update(step, parameter, gradient, optimizer);
+                            });
+  graph = lower::slice_updates(lower::repeat_norms(std::move(graph)));
+  ir::verify(graph);
+  return graph;
+}
+
+Program make_program(const Network& network, const ProgramRequest& request) {
+  Program program;
+  program.backend = kernels::make_cpu_backend();
+  if (request.optimizer != nullptr) {
+    lower::LowerOptions how;
+    how.exchange = request.exchange;
+    program.training = std::make_unique<lower::Executable>(
+        lower::lower(training_graph(network, *request.optimizer), *program.backend, how));
+    if (request.variants) lower::add_variants(*program.training, *program.backend);
+  }
+  if (request.evaluation) {
+    const ir::Graph graph = lower::fuse(lower::for_evaluation(models::graph_of(network)));
+    program.evaluation = std::make_unique<lower::Executable>(
+        lower::lower(graph, *program.backend, {}, program.training.get()));
+    if (program.training) lower::share_state(*program.evaluation, *program.training);
+  }
+  return program;
+}
+
+}  // namespace penstock::session

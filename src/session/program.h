@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+
+#include "fit/fit.h"
+#include "kernels/kernel.h"
+#include "lower/lower.h"
+#include "penstock/network.h"
+#include "penstock/options.h"
+
+namespace penstock::session {
+
+/// A network ready to run: its training step, its evaluation, or both, over one numbering of storages and one
+/// layout of the state.
+struct Program {
+  std::unique_ptr<kernels::Backend> backend;
+  std::unique_ptr<lower::Executable> training;
+  std::unique_ptr<lower::Executable> evaluation;
+
+  /// The graph that says which state there is: training's, or evaluation's where that is all.
+  const ir::Graph& state_graph() const { return training ? training->graph : evaluation->graph; }
+  fit::Steps steps() const { return {training.get(), evaluation.get()}; }
+};
+
+/// What a program is to be made of.
+struct ProgramRequest {
+  const Optimizer* optimizer = nullptr;  ///< null: no training step
+  bool evaluation = false;
+  bool variants = false;  ///< the training step has all variants of its kernels
+  lower::ExchangeOptions exchange;
+};
+
+/// Fuses, differentiates and lowers a network.
+Program make_program(const Network& network, const ProgramRequest& request);
+
+/// The unlowered training step: forward, loss, backward, updates.
+ir::Graph training_graph(const Network& network, const Optimizer& optimizer);
+
+}  // namespace penstock::session

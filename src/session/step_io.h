@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "penstock/session.h"
+
+namespace penstock::session {
+
+/// What goes into one step and what comes out of it. Graph and inputs must outlive it.
+class StepIo {
+ public:
+  /// What becomes of an input that is not given: an error, or zeros, and whatever depends on it is not given
+  /// back.
+  enum class Missing : std::uint8_t { refuse, leave_out };
+
+  /// Throws UserError where an input is not known, missing, of another type or size, or not a number.
+  StepIo(const ir::Graph& graph, const Inputs& inputs, Missing missing);
+
+  void feed(int input, void* to) const;
+  void take(int output, const void* from, std::map<std::string, OutputArray>& outputs);
+  double loss() const { return loss_; }
+
+ private:
+  void check(const ir::Port& port, const InputArray& array) const;
+  void leave_out(ir::TensorId input);
+
+  const ir::Graph& graph_;
+  std::vector<const InputArray*> arrays_;  ///< by input; null: not given
+  std::vector<bool> unknown_;              ///< by tensor: depends on what was not given
+  double loss_ = 0;
+};
+
+}  // namespace penstock::session

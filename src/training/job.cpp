@@ -1,0 +1,216 @@
+#include "training/job.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/text_file.h"
+#include "data/checkpoint_file.h"
+#include "data/loader.h"
+#include "dist/communicator.h"
+#include "models/models.h"
+
+namespace penstock::training {
+namespace {
+
+models::ModelInfo info_of(const ModelChoice& model) {
+  if (!model.make) return models::find_model(model.name);
+  models::ModelInfo info;
+  info.name = model.name;
+  info.channels = model.channels;
+  info.image_size = model.image_size;
+  info.classes = model.classes;
+  return info;
+}
+
+const char* name_of(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd:
+      return "sgd";
+    case OptimizerKind::adam:
+      return "adam";
+    case OptimizerKind::adamw:
+      return "adamw";
+  }
+  return "?";
+}
+
+std::int64_t number(const std::map<std::string, std::string>& facts, const char* key,
+                    const std::string& dir) {
+  const auto found = facts.find(key);
+  std::int64_t value = 0;
+  if (found != facts.end()) {
+    const std::string& text = found->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return value;
+  }
+  throw UserError(fmt::format(
+      "the checkpoint in '{}' does not say its {}: it was not made by a training loop", dir, key));
+}
+
+}  // namespace
+
+Job::Job(const ModelChoice& of_model, const TrainingOptions& by_options, Purpose for_purpose)
+    : model(of_model),
+      options(by_options),
+      purpose(for_purpose),
+      training(for_purpose != Purpose::evaluate),
+      evaluating(for_purpose == Purpose::evaluate || by_options.evaluate),
+      ranks(by_options.session.ranks.ranks ? by_options.session.ranks.ranks
+                                           : std::make_shared<Ranks>(dist::make_alone())) {}
+
+void Job::set_up() {
+  check_options();
+  open();
+  seed = options.session.seed;
+  if (purpose != Purpose::plan) resume();
+}
+
+void Job::note(const std::string& line) const {
+  if (options.session.on_note && ranks->rank() == 0) options.session.on_note(line);
+}
+
+void Job::phase(const char* name, double seconds, const std::string& detail) const {
+  if (options.session.on_phase && ranks->rank() == 0) options.session.on_phase({name, seconds, detail});
+}
+
+Network Job::network(std::int64_t batch) const {
+  ModelOptions of_batch = sizes;
+  of_batch.batch = batch;
+  return model.make ? model.make(of_batch) : Network::model(model.name, of_batch);
+}
+
+SessionOptions Job::session_options() const {
+  SessionOptions session = options.session;
+  session.ranks.ranks = ranks;
+  session.seed = seed;
+  session.training = training;
+  session.evaluation = evaluating;
+  session.record = ranks->rank() == 0 && (!options.trace_file.empty() || !options.report_file.empty());
+  session.reserved_bytes["loader"] = Loader::memory_bytes(*data.train, options.batch);
+  return session;
+}
+
+Sampler Job::sampler() const {
+  SamplerOptions order;
+  order.rank = ranks->rank();
+  order.ranks = ranks->size();
+  order.samples = data.train->size();
+  order.batch = options.batch;
+  order.seed = seed;
+  order.shuffle = options.shuffle;
+  order.data_name = data.train->name();
+  return Sampler(order);
+}
+
+std::map<std::string, std::string> Job::facts(const DataPosition& next) const {
+  return {
+      {"model", model.name},
+      {"optimizer", name_of(options.optimizer.kind)},
+      {"data", to_utf8(options.data)},
+      {"batch", std::to_string(whole_batch())},
+      {"epoch", std::to_string(next.epoch)},
+      {"position", std::to_string(next.batch)},
+      {"shuffle", options.shuffle ? "on" : "off"},
+      {"image_size", std::to_string(sizes.image_size)},
+      {"learning_rate", fmt::format("{}", options.optimizer.learning_rate)},
+      {"schedule", fmt::format("{} every {} by {}, warm-up {}", static_cast<int>(options.schedule.kind),
+                               options.schedule.every, options.schedule.factor, options.schedule.warmup)}};
+}
+
+void Job::check_options() const {
+  if (options.batch < 1) throw UserError(fmt::format("a batch of {}: it must be at least 1", options.batch));
+  if (purpose == Purpose::train && (options.steps < 1) == (options.epochs < 1))
+    throw UserError("say how long to train: a number of steps or of epochs, one of them");
+  if (ranks->rank() == 0 && purpose != Purpose::plan) check_outputs();
+  if (options.checkpoint_every > 0 && options.checkpoint_dir.empty())
+    throw UserError("a checkpoint every so many steps needs a folder for it");
+  if (!options.init_file.empty() && !options.resume_dir.empty()) {
+    throw UserError(
+        "initial weights and a checkpoint to resume exclude each other: one says where to start, the other "
+        "where "
+        "to go on");
+  }
+  if (!training && options.init_file.empty() && options.resume_dir.empty())
+    throw UserError("say which weights to evaluate: a file of weights or a checkpoint");
+}
+
+void Job::check_outputs() const {
+  if (!options.save_file.empty()) check_writable(options.save_file, "weights");
+  if (!options.checkpoint_dir.empty()) check_writable_folder(options.checkpoint_dir, "checkpoint");
+  if (!options.trace_file.empty()) check_writable(options.trace_file, "trace");
+  if (!options.report_file.empty()) check_writable(options.report_file, "report");
+}
+
+void Job::open() {
+  const models::ModelInfo info = info_of(model);
+  DataRequest request;
+  request.source = options.data;
+  request.seed = options.session.seed;
+  request.per_pixel_labels = info.per_pixel;
+  request.volumetric = info.volumetric;
+  const bool own_size = options.data != "synthetic" && !options.data.starts_with("images:");
+  request.channels = model.channels > 0 ? model.channels : own_size ? 0 : info.channels;
+  request.image_size = model.image_size > 0 ? model.image_size : own_size ? 0 : info.image_size;
+  request.classes = model.classes > 0 ? model.classes : options.data == "synthetic" ? info.classes : 0;
+  data = open_data(request);
+  for (const std::string& warning : data.warnings) note(warning);
+  const DataGeometry& geometry = data.train->geometry();
+  if (geometry.height != geometry.width || (info.volumetric && geometry.depth != geometry.height)) {
+    throw UserError(fmt::format("{}: images of {} x {} are not square; name an image size",
+                                data.train->name(), geometry.height, geometry.width));
+  }
+  sizes.batch = options.batch;
+  sizes.channels = geometry.channels;
+  sizes.image_size = geometry.height;
+  sizes.classes = geometry.classes;
+}
+
+void Job::resume() {
+  if (!options.resume_dir.empty()) {
+    const std::string& dir = options.resume_dir;
+    const CheckpointFacts info = checkpoint_facts(dir);
+    const auto fact = [&info](const char* key) {
+      const auto found = info.facts.find(key);
+      return found == info.facts.end() ? std::string() : found->second;
+    };
+    if (fact("model") != model.name)
+      throw UserError(
+          fmt::format("the checkpoint in '{}' is of {}, not of {}", dir, fact("model"), model.name));
+    if (training) {
+      if (fact("optimizer") != name_of(options.optimizer.kind) || fact("data") != to_utf8(options.data)) {
+        throw UserError(
+            fmt::format("the checkpoint in '{}' was made with optimizer {} and data {}; resume with the same",
+                        dir, fact("optimizer"), fact("data")));
+      }
+      const std::int64_t batch = number(info.facts, "batch", dir);
+      if (batch != whole_batch()) {
+        throw UserError(
+            ranks->size() == 1
+                ? fmt::format("the checkpoint in '{}' was made with a batch of {}, not {}; resume with "
+                              "the same",
+                              dir, batch, options.batch)
+                : fmt::format("the checkpoint in '{}' was made with a batch of {} in all; resume with a "
+                              "batch and ranks that make the same, not {} x {}",
+                              dir, batch, options.batch, ranks->size()));
+      }
+      std::map<std::string, std::string> now = facts({});
+      now.erase("epoch");
+      now.erase("position");
+      for (const std::string& line : changed_facts(info.facts, now))
+        note("since the checkpoint was made, " + line);
+      if (info.seed != seed) note(fmt::format("going on with the checkpoint's seed {}", info.seed));
+      seed = info.seed;
+      first_step = info.step;
+      position = {number(info.facts, "epoch", dir), number(info.facts, "position", dir)};
+    }
+  }
+  if (!training) return;
+  const std::int64_t per_epoch = sampler().batches_per_epoch();
+  steps = options.steps > 0 ? options.steps : options.epochs * per_epoch;
+  if (first_step > 0) note(fmt::format("resuming after step {} of {}", first_step, steps));
+}
+
+}  // namespace penstock::training

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "penstock/training.h"
+
+namespace penstock::training {
+
+enum class Purpose : std::uint8_t { train, evaluate, plan };
+
+/// What a run of `train`, `evaluate` or `plan` works on, as it follows from the options: data, sizes, ranks,
+/// where it starts. Model and options must outlive it. One thread.
+struct Job {
+  Job(const ModelChoice& of_model, const TrainingOptions& by_options, Purpose purpose);
+
+  /// Checks the options, opens the data and looks at the checkpoint. Throws UserError.
+  void set_up();
+  /// The network for a batch of a rank.
+  Network network(std::int64_t batch) const;
+  /// What the session is told: the user's options and what this job adds.
+  SessionOptions session_options() const;
+
+  /// Samples of a step of all ranks.
+  std::int64_t whole_batch() const { return options.batch * ranks->size(); }
+  /// Of the training split.
+  Sampler sampler() const;
+  /// What a checkpoint says of this run, to be the same when it is resumed.
+  std::map<std::string, std::string> facts(const DataPosition& next) const;
+
+  /// Tells the user something; rank 0 does.
+  void note(const std::string& line) const;
+  /// Tells that a part of the run is over.
+  void phase(const char* name, double seconds, const std::string& detail) const;
+
+  const ModelChoice& model;
+  const TrainingOptions& options;
+  const Purpose purpose;
+  const bool training;
+  const bool evaluating;
+  const std::shared_ptr<Ranks> ranks;
+  ModelOptions sizes;
+  DataSplits data;
+  std::uint64_t seed = 0;
+  std::int64_t first_step = 0;
+  std::int64_t steps = 0;
+  DataPosition position;
+
+ private:
+  void check_options() const;
+  void check_outputs() const;
+  /// Data and network agree on sizes: what the user says goes first, then what the data has, then the model's
+  /// own.
+  void open();
+  void resume();
+};
+
+}  // namespace penstock::training

@@ -1,0 +1,296 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/median.h"
+#include "data/loader.h"
+#include "dist/communicator.h"
+#include "memory/process.h"
+#include "penstock/training.h"
+#include "training/job.h"
+
+namespace penstock {
+namespace training {
+namespace {
+
+/// The steps so far, each figure by itself, for medians.
+class StepHistory {
+ public:
+  void add(const StepStats& stats) { steps_.push_back(stats); }
+
+  StepStats typical(const std::vector<double>& step_seconds) const {
+    StepStats typical;
+    if (steps_.empty()) return typical;
+    typical = steps_.back();
+    typical.stall_seconds = median_of(&StepStats::stall_seconds);
+    typical.recompute_seconds = median_of(&StepStats::recompute_seconds);
+    typical.compute_seconds = median_of(&StepStats::compute_seconds);
+    // The first step touches memory for the first time.
+    const std::ptrdiff_t first = step_seconds.size() > 1 ? 1 : 0;
+    typical.step_seconds = upper_median({step_seconds.begin() + first, step_seconds.end()});
+    return typical;
+  }
+
+ private:
+  double median_of(double StepStats::*figure) const {
+    std::vector<double> values;
+    for (const StepStats& stats : steps_) values.push_back(stats.*figure);
+    return upper_median(values);
+  }
+
+  std::vector<StepStats> steps_;
+};
+
+/// One run of `train` or `evaluate`, from the options to the result: a client of the session.
+class Run {
+ public:
+  Run(const ModelChoice& model, const TrainingOptions& options, Purpose purpose)
+      : job_(model, options, purpose) {}
+
+  TrainingResult go() {
+    const double begin = clock_seconds();
+    job_.ranks->together([&] { job_.set_up(); });
+    if (job_.ranks->size() > 1) {
+      job_.note(fmt::format("{} ranks x batch {} = {} images a step", job_.ranks->size(), job_.options.batch,
+                            job_.whole_batch()));
+    }
+    open_session();
+    base_rate_ = session_->learning_rate();
+    job_.ranks->together([&] { fill_state(); });
+    result_.startup_seconds = clock_seconds() - begin;
+    job_.ranks->side_by_side(
+        [&] {
+          if (job_.training) train_steps();
+          // Weights come first: an evaluation that fails must not lose them.
+          if (!job_.options.save_file.empty()) session_->save(job_.options.save_file);
+          result_.weights_sha256 = session_->state_sha256();
+          if (job_.evaluating && !result_.stopped) evaluate_split();
+          finish();
+        },
+        job_.options.on_rank_failure);
+    return std::move(result_);
+  }
+
+ private:
+  void open_session() {
+    try {
+      session_.emplace(job_.network(job_.options.batch), job_.options.optimizer, job_.session_options());
+    } catch (const BudgetTooSmall& error) {
+      if (job_.ranks->size() > 1) throw;
+      BudgetFacts facts = error.facts();
+      SessionOptions options = job_.session_options();
+      options.memory.budget_bytes = facts.budget_bytes;
+      facts.largest_batch = largest_batch_below([this](std::int64_t batch) { return job_.network(batch); },
+                                                job_.options.batch, job_.options.optimizer, options);
+      throw BudgetTooSmall(facts);
+    }
+  }
+
+  void fill_state() {
+    const double begin = clock_seconds();
+    if (!job_.options.init_file.empty()) session_->load(job_.options.init_file);
+    if (!job_.options.resume_dir.empty()) session_->load_checkpoint(job_.options.resume_dir, job_.training);
+    std::int64_t elements = 0;
+    const std::vector<StateInfo> state = session_->state();
+    for (const StateInfo& info : state) elements += info.elements();
+    job_.phase("fill", clock_seconds() - begin,
+               fmt::format("{} of state in {} tensors", format_bytes(4 * elements), state.size()));
+  }
+
+  void train_steps() {
+    const double started = clock_seconds();
+    Loader loader(*job_.data.train, job_.sampler(), job_.position,
+                  std::max<std::int64_t>(0, job_.steps - job_.first_step));
+    const Inputs inputs{
+        {"images", InputArray([&](void* to) { loader.next_images(static_cast<float*>(to)); })},
+        {"labels", InputArray([&](void* to) { loader.next_labels(static_cast<std::int32_t*>(to)); })}};
+    const dist::ExchangeStats before = job_.ranks->communicator().stats();
+    for (std::int64_t step = job_.first_step; step < job_.steps && !result_.stopped; ++step) {
+      const std::int64_t epoch = loader.position().epoch;
+      session_->set_learning_rate(job_.options.schedule.at(step, job_.steps, base_rate_));
+      const double begin = clock_seconds();
+      const StepResult done = session_->step(inputs);
+      result_.step_seconds.push_back(clock_seconds() - begin);
+      result_.loss.push_back(done.loss);
+      history_.add(done.stats);
+      if (job_.options.settle_steps) session_->settle();
+      tell(step + 1, epoch, done.stats);
+      if (!std::isfinite(done.loss)) {
+        job_.ranks->fail_together(fmt::format(
+            "the loss is {} at step {}; a smaller learning rate or a schedule with warm-up may help",
+            done.loss, step + 1));
+      }
+      result_.stopped = stop_requested() && step + 1 < job_.steps;
+      const bool last = step + 1 == job_.steps || result_.stopped;
+      const std::int64_t every = job_.options.checkpoint_every;
+      if (!job_.options.checkpoint_dir.empty() && (last || (every > 0 && (step + 1) % every == 0)))
+        session_->save_checkpoint(job_.options.checkpoint_dir, job_.facts(loader.position()),
+                                  job_.options.keep_checkpoints);
+    }
+    note_exchanges(before);
+    if (const std::string why = session_->why_slower(); !why.empty()) {
+      job_.note("on average " + why);
+      notes_.push_back("On average " + why + ".");
+    }
+    job_.phase("train", clock_seconds() - started,
+               fmt::format("{} steps, {} images", result_.step_seconds.size(),
+                           static_cast<std::int64_t>(result_.step_seconds.size()) * job_.whole_batch()));
+    result_.skipped_samples = loader.skipped_count();
+    const std::vector<std::string> skipped = loader.skipped();
+    for (std::size_t i = 0; i < std::min<std::size_t>(5, skipped.size()); ++i)
+      job_.note("skipped: " + skipped[i]);
+  }
+
+  /// All ranks stop at the same step.
+  bool stop_requested() {
+    if (!job_.options.stop_requested) return false;
+    const bool here = job_.options.stop_requested();
+    return job_.ranks->size() == 1 ? here : job_.ranks->sum(here ? 1 : 0) > 0;
+  }
+
+  void note_exchanges(const dist::ExchangeStats& before) {
+    const dist::ExchangeStats stats = job_.ranks->communicator().stats();
+    const auto steps = static_cast<std::int64_t>(std::max<std::size_t>(1, result_.step_seconds.size()));
+    result_.sent_bytes = (stats.sent_bytes - before.sent_bytes) / steps;
+    result_.reduce_seconds = (stats.busy_seconds - before.busy_seconds) / static_cast<double>(steps);
+    result_.reduce_wait_seconds = (stats.wait_seconds - before.wait_seconds) / static_cast<double>(steps);
+  }
+
+  void tell(std::int64_t done, std::int64_t epoch, const StepStats& stats) {
+    if (!job_.options.on_step || job_.ranks->rank() != 0) return;
+    Progress progress;
+    progress.step = done;
+    progress.steps = job_.steps;
+    progress.epoch = epoch;
+    progress.loss = result_.loss.back();
+    progress.step_seconds = result_.step_seconds.back();
+    const std::size_t recent = std::min<std::size_t>(result_.step_seconds.size(), 10);
+    const double typical = upper_median(
+        {result_.step_seconds.end() - static_cast<std::ptrdiff_t>(recent), result_.step_seconds.end()});
+    progress.samples_per_second = static_cast<double>(job_.whole_batch()) / typical;
+    progress.learning_rate = session_->learning_rate();
+    progress.seconds_left = typical * static_cast<double>(job_.steps - done);
+    progress.stats = stats;
+    progress.memory_bytes = process_memory().resident_bytes;
+    const MemoryOptions& memory = job_.options.session.memory;
+    const bool named = memory.budget_bytes > 0 || !memory.plan_file.empty();
+    progress.budget_bytes = named ? session_->plan().budget_bytes : 0;
+    job_.options.on_step(progress);
+  }
+
+  void evaluate_split() {
+    const double started = clock_seconds();
+    SamplerOptions options;
+    options.rank = job_.ranks->rank();
+    options.ranks = job_.ranks->size();
+    options.samples = job_.data.test->size();
+    options.batch = job_.options.batch;
+    options.shuffle = false;
+    options.last_batch = LastBatch::fill;
+    options.data_name = job_.data.test->name();
+    const Sampler order(options);
+    const std::int64_t batches = order.batches_per_epoch();
+    Loader loader(*job_.data.test, order, {}, batches);
+    const std::int64_t labels_per_image = job_.data.test->geometry().label_values();
+    std::int64_t correct = 0;
+    std::vector<double> seconds;
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+      const Inputs inputs{
+          {"images", InputArray([&](void* to) { loader.next_images(static_cast<float*>(to)); })},
+          {"labels", InputArray([&](void* to) {
+             auto* labels = static_cast<std::int32_t*>(to);
+             loader.next_labels(labels);
+             // No answer is right for the images that only fill up the last batch.
+             std::fill(labels + order.valid_samples(batch) * labels_per_image,
+                       labels + job_.options.batch * labels_per_image, -1);
+           })}};
+      const double begin = clock_seconds();
+      const StepResult done = session_->run(inputs);
+      correct += done.outputs.at("correct").integers()[0];
+      seconds.push_back(clock_seconds() - begin);
+    }
+    correct = job_.ranks->sum(correct);
+    result_.test_samples = job_.data.test->size();
+    result_.accuracy =
+        static_cast<double>(correct) / static_cast<double>(job_.data.test->size() * labels_per_image);
+    if (!job_.training)
+      result_.samples_per_second = static_cast<double>(job_.whole_batch()) / upper_median(seconds);
+    job_.phase("evaluate", clock_seconds() - started,
+               fmt::format("{} images, accuracy {:.2f} %", result_.test_samples, 100 * result_.accuracy));
+  }
+
+  void finish() {
+    result_.model = job_.model.name;
+    result_.batch = job_.options.batch;
+    result_.steps = result_.stopped ? session_->steps_done() : job_.steps;
+    result_.seed = job_.seed;
+    result_.threads = session_->threads();
+    result_.plan = session_->plan();
+    result_.tier = session_->tier_description();
+    result_.pool_peak_bytes = session_->pool_peak_bytes();
+    result_.fragmentation_bytes = session_->lost_bytes();
+    result_.peak_by_tag = session_->peak_bytes_by_tag();
+    result_.replans = session_->replans();
+    result_.peak_rss_bytes = process_memory().peak_resident_bytes;
+    result_.ranks = job_.ranks->size();
+    result_.effective_batch = job_.whole_batch();
+    result_.rank_peak_rss_bytes = job_.ranks->all(result_.peak_rss_bytes);
+    if (!job_.training || result_.step_seconds.empty()) return;
+    result_.typical = history_.typical(result_.step_seconds);
+    result_.samples_per_second = static_cast<double>(job_.whole_batch()) / result_.typical.step_seconds;
+    record();
+  }
+
+  /// Writes trace and report in the memory that the session gives back.
+  void record() {
+    const TrainingOptions& options = job_.options;
+    if (job_.ranks->rank() != 0 || (options.trace_file.empty() && options.report_file.empty())) return;
+    RunStory story;
+    story.title = job_.model.name;
+    story.command = options.command;
+    story.batch = options.batch;
+    story.weights_sha256 = result_.weights_sha256;
+    story.loss = result_.loss;
+    story.step_seconds = result_.step_seconds;
+    story.typical = result_.typical;
+    story.startup_seconds = result_.startup_seconds;
+    story.accuracy = result_.accuracy;
+    story.test_samples = result_.test_samples;
+    story.notes = notes_;
+    session_->finish(options.trace_file, options.report_file, story);
+  }
+
+  Job job_;
+  std::optional<Session> session_;
+  double base_rate_ = 0;
+  StepHistory history_;
+  std::vector<std::string> notes_;
+  TrainingResult result_;
+};
+
+}  // namespace
+}  // namespace training
+
+TrainingResult train(const ModelChoice& model, const TrainingOptions& options) {
+  return training::Run(model, options, training::Purpose::train).go();
+}
+
+TrainingResult evaluate(const ModelChoice& model, const TrainingOptions& options) {
+  return training::Run(model, options, training::Purpose::evaluate).go();
+}
+
+ForecastTable plan_training(const ModelChoice& model, const TrainingOptions& options,
+                            const ForecastRequest& request) {
+  training::Job job(model, options, training::Purpose::plan);
+  job.set_up();
+  return forecast([&job](std::int64_t batch) { return job.network(batch); }, options.batch, options.optimizer,
+                  job.session_options(), request);
+}
+
+}  // namespace penstock

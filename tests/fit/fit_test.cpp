@@ -1,0 +1,267 @@
+#include "fit/fit.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "fit/fit_json.h"
+#include "fit/offset_check.h"
+#include "memory/pack.h"
+#include "plan/budget_error.h"
+#include "plan/checker.h"
+#include "plan/random_profile.h"
+#include "plan/random_step.h"
+#include "run/toy.h"
+
+namespace penstock::fit {
+namespace {
+
+/// A training step; its forward ops alone are the evaluation.
+struct Subject {
+  explicit Subject(std::uint64_t seed, int layers = 9)
+      : training(run::toy_executable(plan::random_step(seed, {layers, 65536, true}))) {
+    steps.training = &training;
+  }
+
+  Request request(std::int64_t budget, std::optional<PoolKind> pool = std::nullopt,
+                  std::optional<Policy> policy = std::nullopt) const {
+    Request request;
+    request.division.budget_bytes = budget;
+    request.division.beside = {{"program", 1000}};
+    request.pool = pool;
+    request.policy = policy;
+    return request;
+  }
+
+  std::int64_t smallest(std::optional<PoolKind> pool, std::optional<Policy> policy = std::nullopt) const {
+    try {
+      first_fit(steps, request(0, pool, policy));
+    } catch (const plan::BudgetError& error) {
+      return error.needed_bytes();
+    }
+    return 0;
+  }
+
+  plan::Profile profile(const Fit& fit) const { return plan::random_profile(fit.training->problem, 1, 1e8); }
+
+  lower::Executable training;
+  Steps steps;
+};
+
+constexpr PoolKind kPools[] = {PoolKind::packed, PoolKind::paged};
+// Without PoocH's, which would estimate times from shapes that these toy ops do not have.
+constexpr Policy kPolicies[] = {Policy::keep, Policy::lms, Policy::superneurons, Policy::window,
+                                Policy::automatic};
+
+TEST(Fit, TheSmallestBudgetThatIsNamedWorksAndSoDoesEveryLargerOne) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const Subject subject(seed, 6);
+    for (const PoolKind pool : kPools) {
+      for (const Policy policy : kPolicies) {
+        const std::int64_t smallest = subject.smallest(pool, policy);
+        EXPECT_THROW(first_fit(subject.steps, subject.request(smallest - 1, pool, policy)),
+                     plan::BudgetError);
+        for (std::int64_t budget = smallest, i = 0; i < 6; ++i, budget += 1 + i * 12000) {
+          const Request request = subject.request(budget, pool, policy);
+          const plan::Profile profile = subject.profile(first_fit(subject.steps, request));
+          const Fit fit = best_fit(subject.steps, request, &profile);
+          EXPECT_LE(fit.pool_bytes, budget - 1000) << plan::policy_name(policy) << " seed " << seed;
+          EXPECT_TRUE(plan::check(fit.training->problem, fit.training->plan).ok);
+        }
+      }
+    }
+  }
+}
+
+TEST(Fit, ARefusalNamesTheWholeBudget) {
+  const Subject subject(1);
+  try {
+    first_fit(subject.steps, subject.request(5000));
+    FAIL();
+  } catch (const plan::BudgetError& error) {
+    EXPECT_EQ(error.given_bytes(), 5000);
+    EXPECT_EQ(error.needed_bytes(), subject.smallest(std::nullopt));
+  }
+}
+
+TEST(Fit, WithoutAPolicyAllStaysWhereItFits) {
+  const Subject subject(2);
+  const std::int64_t all = in_memory_bytes(subject.steps, subject.request(0));
+  const Fit roomy = first_fit(subject.steps, subject.request(2 * all));
+  EXPECT_EQ(roomy.policy, Policy::keep);
+  EXPECT_EQ(roomy.training->plan.summary.swapped_in_bytes, 0);
+  EXPECT_FALSE(wants_profile(subject.steps, roomy));
+  const Fit tight = first_fit(subject.steps, subject.request(subject.smallest(std::nullopt)));
+  EXPECT_EQ(tight.policy, Policy::automatic);
+  EXPECT_TRUE(wants_profile(subject.steps, tight));
+}
+
+TEST(Fit, AutoIsNeverPredictedSlowerThanWindowInTheSamePool) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const Subject subject(seed, 6);
+    for (const PoolKind pool : kPools) {
+      const std::int64_t smallest = subject.smallest(pool);
+      const std::int64_t all = in_memory_bytes(subject.steps, subject.request(0, pool));
+      for (int part = 0; part < 3; ++part) {
+        const std::int64_t budget = smallest + (all - smallest) * part / 4;
+        const plan::Profile profile =
+            subject.profile(first_fit(subject.steps, subject.request(budget, pool, Policy::window)));
+        const Fit window = best_fit(subject.steps, subject.request(budget, pool, Policy::window), &profile);
+        const Fit best = best_fit(subject.steps, subject.request(budget, pool, Policy::automatic), &profile);
+        EXPECT_LE(best.predicted_seconds(), window.predicted_seconds() * (1 + 1e-9)) << seed << " " << part;
+      }
+    }
+  }
+}
+
+TEST(Fit, OffsetsAreProvedAndDamageIsSeen) {
+  int seen = 0, cases = 0;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Subject subject(seed);
+    const std::int64_t budget = subject.smallest(PoolKind::packed) + 20000;
+    Fit fit = first_fit(subject.steps, subject.request(budget, PoolKind::packed));
+    plan::Plan& plan = fit.training->plan;
+    const PlannedStep planned[] = {{subject.steps.training, &plan}};
+    EXPECT_EQ(check_offsets(fit.map, planned, fit.pool_bytes), "");
+    for (std::size_t i = 0; i < plan.offsets.size(); ++i) {
+      const std::int64_t right = plan.offsets[i];
+      for (const std::int64_t wrong : {std::int64_t{-64}, fit.pool_bytes, right + 1, std::int64_t{0}}) {
+        if (wrong == right) continue;
+        plan.offsets[i] = wrong;
+        ++cases;
+        if (!check_offsets(fit.map, planned, fit.pool_bytes).empty()) ++seen;
+        plan.offsets[i] = right;
+      }
+    }
+    plan.offsets.pop_back();
+    EXPECT_NE(check_offsets(fit.map, planned, fit.pool_bytes), "");
+  }
+  // What is moved to where nobody is at the time is as good as before.
+  EXPECT_GT(seen, cases * 3 / 4);
+}
+
+TEST(Fit, RefittingKeepsThePoolTheTierAndWhatIsInMemory) {
+  for (const PoolKind pool : kPools) {
+    int refitted = 0;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const Subject subject(seed, 6);
+      const std::int64_t budget =
+          (subject.smallest(pool) + in_memory_bytes(subject.steps, subject.request(0, pool))) / 2;
+      const Request request = subject.request(budget, pool, Policy::automatic);
+      plan::Profile profile = subject.profile(first_fit(subject.steps, request));
+      Fit fit = best_fit(subject.steps, request, &profile);
+      for (int round = 0; round < 3; ++round) {
+        profile.tier.read_bandwidth *= round % 2 == 0 ? 0.1 : 12;
+        profile.tier.write_bandwidth *= round % 2 == 0 ? 0.1 : 12;
+        try {
+          const Fit next = refit(subject.steps, fit, profile);
+          ++refitted;
+          EXPECT_EQ(next.pool_bytes, fit.pool_bytes);
+          EXPECT_EQ(next.map.extent, fit.map.extent);
+          for (const plan::Standing& state : next.training->plan.boundary) {
+            if (!state.on_tier) continue;
+            EXPECT_GE(fit.map.extent[static_cast<std::size_t>(state.storage)], 0);
+          }
+          const auto& before = fit.training->plan.boundary;
+          for (std::size_t i = 0; i < before.size() && !fit.training->plan.homes.empty(); ++i) {
+            if (!before[i].resident || !next.training->plan.boundary[i].resident) continue;
+            const auto slot = static_cast<std::size_t>(before[i].storage);
+            EXPECT_EQ(next.training->plan.homes[slot], fit.training->plan.homes[slot]);
+          }
+          fit = next;
+        } catch (const plan::BudgetError&) {
+          // The pool was made for one plan and may hold no other.
+        }
+      }
+    }
+    EXPECT_GT(refitted, 3);
+  }
+}
+
+TEST(FitJson, APlanFileComesBackAsItWas) {
+  for (const PoolKind pool : kPools) {
+    const Subject subject(3);
+    const std::int64_t budget = subject.smallest(pool) + 30000;
+    const Fit fit = best_fit(subject.steps, subject.request(budget, pool, Policy::window), nullptr);
+    const std::string text = fit_to_json(subject.steps, fit, "toy", 1);
+    Division division;
+    division.beside = {{"program", 500}, {"margin", 500}};
+    const Fit back = fit_from_json(subject.steps, division, text, "file");
+    EXPECT_EQ(back.training->plan.instructions, fit.training->plan.instructions);
+    EXPECT_EQ(back.training->plan.offsets, fit.training->plan.offsets);
+    EXPECT_EQ(back.training->plan.homes, fit.training->plan.homes);
+    EXPECT_EQ(back.pool_bytes, fit.pool_bytes);
+    EXPECT_EQ(back.division.budget_bytes, budget);
+    EXPECT_EQ(back.map.extent, fit.map.extent);
+    EXPECT_EQ(back.pool->name(), fit.pool->name());
+  }
+}
+
+TEST(FitJson, DamageIsRefusedWithTheFilesName) {
+  const Subject subject(4);
+  const Fit fit =
+      first_fit(subject.steps, subject.request(subject.smallest(PoolKind::packed) + 30000, PoolKind::packed));
+  const std::string good = fit_to_json(subject.steps, fit, "toy", 1);
+  const auto refused = [&](const std::string& text) {
+    try {
+      fit_from_json(subject.steps, {}, text, "the file");
+      return false;
+    } catch (const UserError& error) {
+      return std::string(error.what()).starts_with("the file: ");
+    }
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  EXPECT_FALSE(refused(good));
+  EXPECT_TRUE(refused(""));
+  EXPECT_TRUE(refused("[]"));
+  EXPECT_TRUE(refused(with("\"version\":2", "\"version\":1")));
+  EXPECT_TRUE(refused(with("\"pool\":\"packed\"", "\"pool\":\"pond\"")));
+  EXPECT_TRUE(refused(with("\"pool_bytes\":", "\"pool_bytes\":-")));
+  EXPECT_TRUE(refused(with("\"run\"", "\"wait\"")));
+  EXPECT_TRUE(refused(with("\"offsets\":[", "\"offsets\":[1,")));
+  EXPECT_TRUE(refused(good.substr(0, good.size() / 2)));
+}
+
+/// The state is where the plan in use wants it, whatever plans came before and in between.
+TEST(Fit, PlansReplacedInMidRunChangeNoBit) {
+  for (const PoolKind pool : kPools) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      const Subject subject(seed, 6);
+      const std::int64_t budget =
+          (subject.smallest(pool) + in_memory_bytes(subject.steps, subject.request(0, pool))) / 2;
+      const Request request = subject.request(budget, pool, Policy::automatic);
+      plan::Profile profile = subject.profile(first_fit(subject.steps, request));
+      std::vector<Fit> fits{best_fit(subject.steps, request, &profile)};
+      for (int round = 0; round < 4; ++round) {
+        profile.tier.read_bandwidth *= round % 2 == 0 ? 0.05 : 30;
+        profile.tier.write_bandwidth *= round % 2 == 0 ? 0.05 : 30;
+        try {
+          fits.push_back(refit(subject.steps, fits.back(), profile));
+        } catch (const plan::BudgetError&) {
+        }
+      }
+      const auto hash = [&](const std::vector<int>& order) {
+        const std::unique_ptr<Pool> memory = fits[0].pool->make_pool(fits[0].pool_bytes);
+        run::LazyTier tier(fits[0].map.extent_bytes);
+        run::Executor executor(*memory, fits[0].map, &tier, fits[0].training->plan.homes);
+        run::fill_state(executor, subject.training);
+        kernels::StepContext context;
+        for (const int which : order) {
+          const auto i = std::min(static_cast<std::size_t>(which), fits.size() - 1);
+          executor.run(subject.training, fits[i].training->plan, context);
+          ++context.step;
+        }
+        return run::state_digest(executor, subject.training);
+      };
+      const auto expected = hash({0, 0, 0, 0, 0, 0, 0, 0});
+      EXPECT_EQ(hash({0, 1, 2, 3, 4, 4, 3, 0}), expected) << seed;
+      EXPECT_EQ(hash({4, 0, 3, 1, 2, 0, 4, 1}), expected) << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace penstock::fit

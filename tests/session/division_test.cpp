@@ -1,0 +1,43 @@
+#include "session/division.h"
+
+#include <gtest/gtest.h>
+
+namespace penstock::session {
+namespace {
+
+Shares some() {
+  Shares shares;
+  shares.budget_bytes = 1000 * kMiB;
+  shares.resident_bytes = 120 * kMiB;
+  shares.resident_before_bytes = 90 * kMiB;
+  shares.conversion_bytes = 5 * kMiB;
+  shares.planner_bytes = 10 * kMiB;
+  shares.reserved_bytes = {{"loader", 7 * kMiB}};
+  return shares;
+}
+
+TEST(Division, OfTheProcessCountsAllThatIsResident) {
+  const fit::Division division = divide(some());
+  EXPECT_EQ(division.beside.at("program"), 120 * kMiB);
+  EXPECT_EQ(division.beside.at("loader"), 7 * kMiB);
+  EXPECT_EQ(division.beside.at("conversion"), 5 * kMiB);
+  EXPECT_EQ(division.beside.at("planner"), 10 * kMiB);
+  EXPECT_EQ(division.pool_bytes(), (1000 - 120 - 7 - 5 - 10) * kMiB - kMarginBytes);
+}
+
+TEST(Division, OfTheSessionCountsWhatItAdds) {
+  Shares shares = some();
+  shares.scope = BudgetScope::session;
+  EXPECT_EQ(divide(shares).beside.at("program"), 30 * kMiB);
+  shares.resident_before_bytes = 200 * kMiB;  // the process gave memory back meanwhile
+  EXPECT_FALSE(divide(shares).beside.contains("program"));
+}
+
+TEST(Division, SetsNothingAsideToPlanAgainWhereThatTakesTooMuch) {
+  Shares shares = some();
+  shares.planner_bytes = shares.budget_bytes / kPlannerShare + 1;
+  EXPECT_FALSE(divide(shares).beside.contains("planner"));
+}
+
+}  // namespace
+}  // namespace penstock::session

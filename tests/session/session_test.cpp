@@ -1,0 +1,224 @@
+#include "penstock/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "memory/process.h"
+#include "models/builder.h"
+#include "models/network_graph.h"
+#include "support/run_program.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+Network small_network(std::int64_t batch = 16) {
+  models::Builder b("small", {batch, 1, 8, 8}, {});
+  models::ConvOptions same;
+  same.padding = {1};
+  models::Value x = b.relu(b.batch_norm("norm", b.conv("conv", b.images(), 8, same)));
+  return models::make_network(b.finish(b.linear("classifier", b.dropout(b.flatten(x), 0.2F), 4)));
+}
+
+struct Batch {
+  explicit Batch(int seed = 0) : images(16 * 64), labels(16) {
+    for (std::size_t i = 0; i < images.size(); ++i)
+      images[i] = static_cast<float>((i * 31 + static_cast<std::size_t>(seed) * 7) % 17) / 8.0F - 1.0F;
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 4);
+  }
+  Inputs inputs() const { return {{"images", images}, {"labels", labels}}; }
+  std::vector<float> images;
+  std::vector<std::int32_t> labels;
+};
+
+SessionOptions options() {
+  SessionOptions options;
+  options.threads = 1;
+  options.seed = 5;
+  return options;
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Session, LearnsAndItsStateCanBeReadWrittenSavedAndLoaded) {
+  const testing::TemporaryFolder folder;
+  Session session(small_network(), Optimizer::adam(0.01), options());
+  const Batch batch;
+  const double first = session.step(batch.inputs()).loss;
+  double last = first;
+  for (int i = 0; i < 20; ++i) last = session.step(batch.inputs()).loss;
+  EXPECT_LT(last, 0.7 * first);
+  EXPECT_EQ(session.steps_done(), 21);
+
+  std::map<std::string, StateInfo> state;
+  for (const StateInfo& info : session.state()) state[info.name] = info;
+  EXPECT_EQ(state.at("conv.weight").shape, (std::vector<std::int64_t>{8, 1, 3, 3}));
+  EXPECT_EQ(state.at("conv.weight").kind, StateKind::parameter);
+  EXPECT_EQ(state.at("norm.running_mean").kind, StateKind::statistic);
+  EXPECT_EQ(state.at("conv.weight.exp_avg").kind, StateKind::optimizer);
+
+  std::vector<float> weights;
+  session.read("conv.weight",
+               [&](std::span<const float> values) { weights.assign(values.begin(), values.end()); });
+  EXPECT_EQ(weights.size(), 72U);
+  session.save(folder.path() + "/weights.safetensors");
+  session.save_checkpoint(folder.path() + "/checkpoint", {{"note", "mine"}});
+  const std::string hash = session.state_sha256();
+  session.write("conv.weight", std::vector<float>(72, 1.0F));
+  EXPECT_NE(session.state_sha256(), hash);
+
+  EXPECT_EQ(checkpoint_facts(folder.path() + "/checkpoint").facts.at("note"), "mine");
+  Session other(small_network(), Optimizer::adam(0.01), options());
+  other.load_checkpoint(folder.path() + "/checkpoint");
+  EXPECT_EQ(other.state_sha256(), hash);
+  EXPECT_EQ(other.steps_done(), 21);
+  Session third(small_network(), Optimizer::sgd(0.1), options());
+  third.load(folder.path() + "/weights.safetensors");
+  third.read("conv.weight", [&](std::span<const float> values) {
+    EXPECT_TRUE(std::equal(values.begin(), values.end(), weights.begin(), weights.end()));
+  });
+}
+
+TEST(Session, RunComputesWithoutTrainingAndInputsMayBeLeftOut) {
+  Session session(small_network(), Optimizer::sgd(0.1), options());
+  const Batch batch;
+  session.step(batch.inputs());
+  const std::string hash = session.state_sha256();
+  const StepResult whole = session.run(batch.inputs());
+  EXPECT_GT(whole.loss, 0);
+  EXPECT_EQ(whole.outputs.at("logits").shape, (std::vector<std::int64_t>{16, 4}));
+  EXPECT_EQ(whole.outputs.at("correct").integers().size(), 1U);
+  const StepResult part = session.run({{"images", batch.images}});
+  EXPECT_EQ(part.outputs.at("logits").bytes, whole.outputs.at("logits").bytes);
+  EXPECT_FALSE(part.outputs.contains("correct"));
+  EXPECT_EQ(session.state_sha256(), hash);
+}
+
+TEST(Session, TheBudgetChangesNoBit) {
+  const auto train = [](SessionOptions how) {
+    Session session(small_network(), Optimizer::adam(0.01), how);
+    for (int i = 0; i < 3; ++i) session.step(Batch(i).inputs());
+    session.run(Batch().inputs());
+    session.step(Batch().inputs());
+    return session.state_sha256();
+  };
+  const std::string expected = train(options());
+  for (const Policy policy : {Policy::window, Policy::automatic, Policy::lms}) {
+    for (const PoolKind pool : {PoolKind::packed, PoolKind::paged}) {
+      SessionOptions how = options();
+      how.memory.scope = BudgetScope::session;
+      how.memory.policy = policy;
+      how.memory.pool = pool;
+      how.memory.tier = TierKind::ram;
+      how.memory.budget_bytes = 1 << 20;
+      try {
+        train(how);
+        FAIL() << "a budget of 1 MiB cannot do";
+      } catch (const BudgetTooSmall& error) {
+        how.memory.budget_bytes = error.facts().advised_bytes;
+      }
+      EXPECT_EQ(train(how), expected) << static_cast<int>(policy);
+    }
+  }
+}
+
+TEST(Session, TellsItsPlan) {
+  SessionOptions how = options();
+  how.memory.budget_bytes = std::int64_t{1} << 30;
+  Session session(small_network(), Optimizer::sgd(0.1), how);
+  const Forecast plan = session.plan();
+  EXPECT_EQ(plan.policy, "keep");
+  EXPECT_EQ(plan.budget_bytes, std::int64_t{1} << 30);
+  EXPECT_GT(plan.pool_bytes, 0);
+  EXPECT_LT(plan.peak_bytes(), plan.budget_bytes);
+  EXPECT_THAT(session.plan_text(), HasSubstr("within 1.00 GiB"));
+  EXPECT_FALSE(session.explain("conv").empty());
+  EXPECT_THAT(error_of([&] { session.explain("nothing"); }), HasSubstr("no such tensor"));
+}
+
+TEST(Session, WrongInputsAreRefusedAndChangeNothing) {
+  Session session(small_network(), Optimizer::sgd(0.1), options());
+  const Batch batch;
+  const std::string hash = session.state_sha256();
+  const auto with = [&](const std::string& name, const InputArray& array) {
+    Inputs inputs = batch.inputs();
+    inputs[name] = array;
+    return error_of([&] { session.step(inputs); });
+  };
+  EXPECT_THAT(error_of([&] {
+                session.step({{"images", batch.images}});
+              }),
+              HasSubstr("'labels' of shape [16] is missing"));
+  EXPECT_THAT(with("weights", batch.images), HasSubstr("no input 'weights'; it has images, labels"));
+  EXPECT_THAT(with("labels", batch.images), HasSubstr("is f32, the network takes s32"));
+  EXPECT_THAT(with("images", std::vector<float>(5)), HasSubstr("has 5 values, the network takes 1024"));
+  std::vector<float> wrong = batch.images;
+  wrong[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(with("images", wrong), HasSubstr("has nan at place 3"));
+  EXPECT_THAT(error_of([&] { session.write("conv.weight", wrong); }), HasSubstr("72 values, not 1024"));
+  EXPECT_THAT(error_of([&] { session.read("conv.wight", [](auto) {}); }),
+              HasSubstr("no tensor of the state"));
+  EXPECT_THAT(error_of([&] { session.set_learning_rate(-1); }), HasSubstr("learning rate"));
+  EXPECT_EQ(session.state_sha256(), hash);
+  EXPECT_GT(session.step(batch.inputs()).loss, 0);
+}
+
+TEST(Session, EndsWithWhatGoesWrongInAStepAndSaysSoAfterwards) {
+  Session session(small_network(), Optimizer::sgd(0.1), options());
+  Batch batch;
+  Inputs inputs = batch.inputs();
+  inputs["images"] = InputArray([](void*) { throw RunError("the data is gone"); });
+  EXPECT_THROW(session.step(inputs), RunError);
+  EXPECT_THAT(error_of([&] { session.step(batch.inputs()); }),
+              HasSubstr("ended (the data is gone); make a new one"));
+}
+
+TEST(Session, IsForOneThreadAtATime) {
+  Session session(small_network(), Optimizer::sgd(0.1), options());
+  const Batch batch;
+  std::string said;
+  Inputs inputs = batch.inputs();
+  inputs["images"] = InputArray([&](void* to) {
+    std::copy(batch.images.begin(), batch.images.end(), static_cast<float*>(to));
+    std::thread([&] { said = error_of([&] { session.step(batch.inputs()); }); }).join();
+  });
+  EXPECT_GT(session.step(inputs).loss, 0);
+  EXPECT_THAT(said, HasSubstr("one thread at a time"));
+}
+
+TEST(Session, TwoSideBySideDoNotDisturbEachOtherNorTheProcess) {
+  const int threads = omp_get_max_threads();
+  const auto alone = [](int seed) {
+    Session session(small_network(), Optimizer::sgd(0.1), options());
+    for (int i = 0; i < 4; ++i) session.step(Batch(seed).inputs());
+    return session.state_sha256();
+  };
+  const std::string first = alone(1), second = alone(2);
+  std::optional<Session> a, b;
+  a.emplace(small_network(), Optimizer::sgd(0.1), options());
+  b.emplace(small_network(), Optimizer::sgd(0.1), options());
+  std::thread other([&] {
+    for (int i = 0; i < 4; ++i) b->step(Batch(2).inputs());
+  });
+  for (int i = 0; i < 4; ++i) a->step(Batch(1).inputs());
+  other.join();
+  EXPECT_EQ(a->state_sha256(), first);
+  EXPECT_EQ(b->state_sha256(), second);
+  EXPECT_EQ(omp_get_max_threads(), threads);
+}
+
+}  // namespace
+}  // namespace penstock
