@@ -85,8 +85,8 @@ std::optional<plan::Profile> ProfileStore::find() const {
   try {
     plan::Profile profile = plan::profile_from_json(read_file(file), file);
     if (is_of(profile, step_)) return profile;
-  } catch (const UserError&) {
-    // Damaged, or of another version: it is measured anew.
+  } catch (const std::runtime_error&) {
+    // Damaged, not to be read, or of another version: it is measured anew.
   }
   return std::nullopt;
 }
@@ -99,7 +99,7 @@ void ProfileStore::put(const plan::Profile& profile) const {
   if (failed) return;
   try {
     write_file(file, plan::profile_to_json(profile));
-  } catch (const RunError&) {
+  } catch (const std::runtime_error&) {
     // A full or read-only home directory is no reason not to train.
   }
 }
