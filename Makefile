@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CONFIGURE = cmake -S . -B $(1) -G Ninja -DCMAKE_PREFIX_PATH=$(DEPS) $(CMAKE_FLAGS) $(2) >$(1)/configure.log 2>&1 || (cat $(1)/configure.log; false)
 
-.PHONY: all setup build help demo test bench bench-peers format lint asan tsan install clean
+.PHONY: all setup build help demo test bench bench-peers format lint asan tsan fuzz install clean
 all: build
 
 help: ## list the targets
@@ -55,6 +55,11 @@ tsan: setup ## tests of the threaded parts under ThreadSanitizer
 	@$(call CONFIGURE,build/tsan,-DCMAKE_BUILD_TYPE=Sanitize -DPENSTOCK_BENCH=OFF -DPENSTOCK_SANITIZE=thread)
 	@cmake --build build/tsan -j $(JOBS) --target tsan-tests
 	@cd build/tsan && ctest --output-on-failure -j $(JOBS) -L tsan
+
+fuzz: setup ## run each fuzzer for SECONDS=60, or those of TARGETS="idx png"
+	@tools/setup.sh $(DEPS) packages-fuzz.txt
+	@mkdir -p build/fuzz
+	@tools/fuzz.sh build/fuzz $(or $(SECONDS),60) $(JOBS) $(TARGETS)
 
 install: build ## install the library, headers and program (PREFIX=/usr/local)
 	@cmake --install $(BUILD) --prefix $(or $(PREFIX),/usr/local)
