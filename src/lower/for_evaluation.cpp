@@ -41,6 +41,11 @@ ir::Graph for_evaluation(ir::Graph network) {
   };
   for (Op& op : network.ops) {
     for (TensorId& id : op.inputs) substitute(id);
+    if (op.kind == OpKind::attention) {
+      auto attrs = op.attrs_as<ir::AttentionAttrs>();
+      attrs.dropout = 0;
+      op.attrs = attrs;
+    }
     // Only the gradient reads which element was the largest.
     if (op.kind == OpKind::max_pool) op.outputs.resize(1);
   }

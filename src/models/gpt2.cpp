@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "models/text_models.h"
+#include "models/text_options.h"
+#include "models/transformer.h"
+
+namespace penstock::models {
+namespace {
+
+using Value = Transformer::Value;
+
+constexpr float kDeviation = 0.02F;
+
+ir::Init normal(float deviation) {
+  return {ir::Init::Kind::normal, deviation};
+}
+
+/// One network under construction.
+class Gpt2 {
+ public:
+  Gpt2(const std::string& name, const Gpt2Config& config, const TextOptions& options)
+      : config_(config),
+        dropout_(options.dropout ? config.dropout : 0),
+        net_(name, options.batch, options.sequence) {}
+
+  ir::Graph build() {
+    const ir::Shape table{config_.vocabulary, config_.width};
+    const Value words = net_.parameter("transformer.wte.weight", table, normal(kDeviation));
+    const Value positions =
+        net_.parameter("transformer.wpe.weight", {config_.positions, config_.width}, normal(kDeviation));
+    Value x = net_.dropout("transformer.drop", net_.embedding("transformer.wte", words, positions), dropout_);
+    Value more = ir::kNone;  // what the layer before adds to x
+    for (std::int64_t i = 0; i < config_.layers; ++i) {
+      const std::string layer = fmt::format("transformer.h.{}", i);
+      const auto first = net_.norm(layer + ".ln_1", x, more, {});
+      const auto second = net_.norm(layer + ".ln_2", first.sum, attend(layer + ".attn", first.y), {});
+      more = transform(layer + ".mlp", second.y);
+      x = second.sum;
+    }
+    return net_.finish(net_.norm("transformer.ln_f", x, more, {}).y, words);
+  }
+
+ private:
+  Value attend(const std::string& name, Value x) {
+    ir::AttentionAttrs attrs;
+    attrs.heads = attrs.kv_heads = config_.heads;
+    attrs.causal = true;
+    attrs.scale = 1 / std::sqrt(static_cast<float>(config_.width / config_.heads));
+    attrs.dropout = dropout_;
+    const Value qkv = net_.linear(name + ".c_attn", x, {3 * config_.width, true, true, normal(kDeviation)});
+    return project(name, net_.attention(name, {qkv}, attrs));
+  }
+
+  Value transform(const std::string& name, Value x) {
+    const Value wide = net_.linear(name + ".c_fc", x, {4 * config_.width, true, true, normal(kDeviation)});
+    return project(name, net_.gate(name + ".act", ir::Gate::gelu_tanh, wide));
+  }
+
+  /// Back to the width of x; the sum of all layers' parts keeps its size.
+  Value project(const std::string& name, Value x) {
+    const float deviation = kDeviation / std::sqrt(2 * static_cast<float>(config_.layers));
+    const Value y = net_.linear(name + ".c_proj", x, {config_.width, true, true, normal(deviation)});
+    return net_.dropout(name + ".dropout", y, dropout_);
+  }
+
+  Gpt2Config config_;
+  float dropout_;
+  Transformer net_;
+};
+
+}  // namespace
+
+std::vector<TextModelInfo> list_text_models() {
+  const auto size = [](std::int64_t layers, std::int64_t heads, std::int64_t width) {
+    Gpt2Config config;
+    config.layers = layers;
+    config.heads = heads;
+    config.width = width;
+    return config;
+  };
+  return {{"gpt2", "GPT-2, 124 million parameters", size(12, 12, 768)},
+          {"gpt2-medium", "GPT-2, 355 million parameters", size(24, 16, 1024)},
+          {"gpt2-large", "GPT-2, 774 million parameters", size(36, 20, 1280)},
+          {"gpt2-xl", "GPT-2, 1.56 billion parameters", size(48, 25, 1600)}};
+}
+
+ir::Graph build_gpt2(const std::string& name, const Gpt2Config& config, const TextOptions& options) {
+  if (config.layers < 1 || config.heads < 1 || config.width < 1 || config.width % config.heads != 0) {
+    throw UserError(fmt::format("{} cannot be built: {} layers of width {} with {} heads", name,
+                                config.layers, config.width, config.heads));
+  }
+  return Gpt2(name, config, checked_options(name, options, config.positions)).build();
+}
+
+}  // namespace penstock::models
