@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -301,7 +302,11 @@ class Session::Impl {
                       format_bytes(fit.division.beside_bytes()), format_bytes(fit.division.budget_bytes),
                       fit.training ? fit.training->plan.summary.recomputed : 0));
     may_replan_ = fit.division.beside.contains("planner");
-    runner_ = std::make_unique<Runner>(program_, std::move(fit), tier_options(options_.memory));
+    if (const std::string line = missing_counts(); !line.empty()) note(line);
+    TierOptions tier = tier_options(options_.memory);
+    tier.ram_available_bytes =
+        std::max<std::int64_t>(1, available_bytes_ - fit.pool_bytes - fit.division.beside_bytes());
+    runner_ = std::make_unique<Runner>(program_, std::move(fit), tier);
     state_ = std::make_unique<StateIo>(program_, runner_->executor(), &ranks_->communicator());
     for (const std::string& line : runner_->notes()) note(line);
     const fit::Fit& in_use = runner_->fit();

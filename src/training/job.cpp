@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
@@ -155,6 +156,10 @@ void Job::open() {
   request.channels = model.channels > 0 ? model.channels : own_size ? 0 : info.channels;
   request.image_size = model.image_size > 0 ? model.image_size : own_size ? 0 : info.image_size;
   request.classes = model.classes > 0 ? model.classes : options.data == "synthetic" ? info.classes : 0;
+  // What has to be in memory as a whole is part of the budget.
+  if (const std::int64_t budget_bytes = options.session.memory.budget_bytes; budget_bytes > 0) {
+    request.resident_limit_bytes = std::min(request.resident_limit_bytes, budget_bytes);
+  }
   data = open_data(request);
   for (const std::string& warning : data.warnings) note(warning);
   const DataGeometry& geometry = data.train->geometry();
