@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "kernels/kernel.h"
 #include "lower/lower.h"
-#include "models/models.h"
+#include "models/network_graph.h"
 
 namespace {
 
@@ -104,7 +104,7 @@ char* map_bytes(std::int64_t bytes) {
 
 int main(int argc, char** argv) {
   std::string model = "resnet50";
-  models::ModelOptions options{16, 0, 224, 0};
+  ModelOptions options{16, 0, 224, 0};
   int steps = 5;
   bool each = false;
   bool adam = false;
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
       model = arg;
   }
   double t = now_seconds();
-  ir::Graph graph = lower::fuse(lower::for_training(models::build_model(model, options)));
+  ir::Graph graph = lower::fuse(lower::for_training(models::graph_of(Network::model(model, options))));
   autodiff::append_backward(graph, graph.loss, [&](ir::Graph& g, ir::TensorId p, ir::TensorId dp) {
     const std::string name = g.tensor(p).name;
     const ir::Shape shape = g.tensor(p).shape;
@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
   }
   const std::int64_t images = graph.tensor(graph.inputs[0].tensor).shape.elements();
   const std::int64_t labels = graph.tensor(graph.inputs[1].tensor).shape.elements();
-  const std::int64_t classes = options.classes > 0 ? options.classes : models::find_model(model).classes;
+  const std::int64_t classes = options.classes > 0 ? options.classes : find_model(model).classes;
   std::vector<float> image_data(static_cast<std::size_t>(images));
   std::vector<std::int32_t> label_data(static_cast<std::size_t>(labels));
   const CounterRandom random(2, RandomPurpose::synthetic, 0, 0);

@@ -6,34 +6,37 @@
 
 namespace {
 
-penstock::Value block(penstock::Layers& layers, const std::string& name, penstock::Value x,
-                      std::int64_t channels) {
-  penstock::Value y = layers.conv(name + ".conv1", x, {.channels = channels, .padding = 1, .bias = false});
-  y = layers.relu(layers.batch_norm(name + ".bn1", y));
-  y = layers.conv(name + ".conv2", y, {.channels = channels, .padding = 1, .bias = false});
-  return layers.relu(layers.add(layers.batch_norm(name + ".bn2", y), x));
+penstock::Value block(penstock::NetworkBuilder& net, const std::string& name, penstock::Value x) {
+  penstock::Value y = net.conv(name + ".conv1", x, 16, {.padding = {1}, .bias = false});
+  y = net.relu(net.batch_norm(name + ".bn1", y));
+  y = net.conv(name + ".conv2", y, 16, {.padding = {1}, .bias = false});
+  return net.relu(net.add(net.batch_norm(name + ".bn2", y), x));
 }
 
-penstock::Value define(penstock::Layers& layers, penstock::Value x) {
-  x = layers.conv("stem", x, {.channels = 16, .padding = 1});
-  x = layers.max_pool(block(layers, "block1", x, 16), {});
-  x = layers.max_pool(block(layers, "block2", x, 16), {});
-  x = layers.flatten(layers.global_avg_pool(block(layers, "block3", x, 16)));
-  return layers.linear("classifier", x, layers.classes());
+penstock::Network make(const penstock::ModelOptions& sizes) {
+  penstock::NetworkBuilder net("small");
+  penstock::Value x = net.input("images", penstock::DType::f32,
+                                {sizes.batch, sizes.channels, sizes.image_size, sizes.image_size});
+  const penstock::Value labels = net.input("labels", penstock::DType::s32, {sizes.batch});
+  x = net.conv("stem", x, 16, {.padding = {1}});
+  x = net.max_pool(block(net, "block1", x), {});
+  x = net.max_pool(block(net, "block2", x), {});
+  x = net.flatten(net.global_avg_pool(block(net, "block3", x)));
+  net.classifier(net.linear("classifier", x, sizes.classes), labels);
+  return net.finish();
 }
 
 }  // namespace
 
 int main() {
   try {
-    const auto network = penstock::Network::custom("small", 1, 28, 10, define);
-    penstock::Options options;
+    penstock::TrainingOptions options;
     options.data = "fashion-mnist";
     options.batch = 64;
     options.steps = 200;
-    options.memory = "256MiB";
+    options.session.memory.budget_bytes = 256 << 20;
     options.evaluate = true;
-    const penstock::Result result = penstock::train(network, options);
+    const penstock::TrainingResult result = penstock::train({"small", 1, 28, 10, make}, options);
     std::printf("loss %.3f -> %.3f, accuracy %.1f %%\n", result.loss.front(), result.loss.back(),
                 result.accuracy * 100);
   } catch (const std::exception& error) {

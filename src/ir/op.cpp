@@ -22,8 +22,8 @@ const char* role_name(Role role) {
       return "input";
     case Role::parameter:
       return "parameter";
-    case Role::statistic:
-      return "statistic";
+    case Role::buffer:
+      return "buffer";
     case Role::optimizer_state:
       return "optimizer_state";
     case Role::activation:

@@ -14,11 +14,11 @@ using OpId = std::int32_t;
 using StorageId = std::int32_t;
 inline constexpr std::int32_t kNone = -1;
 
-/// What a tensor is for. State (parameter, optimizer_state, statistic) lives across steps.
+/// What a tensor is for. State (parameter, buffer, optimizer_state) lives across steps.
 enum class Role : std::uint8_t {
   input,            ///< written by the caller of the step
   parameter,        ///< trained weights
-  statistic,        ///< running mean and variance of batch norm
+  buffer,           ///< state that is not trained: running statistics of batch norm, frozen weights
   optimizer_state,  ///< momentum, Adam's moments
   activation,       ///< made in forward
   gradient,         ///< made in backward
@@ -26,7 +26,7 @@ enum class Role : std::uint8_t {
 };
 
 constexpr bool is_state(Role role) {
-  return role == Role::parameter || role == Role::statistic || role == Role::optimizer_state;
+  return role == Role::parameter || role == Role::buffer || role == Role::optimizer_state;
 }
 
 const char* role_name(Role role);

@@ -48,6 +48,11 @@ ir::Graph for_evaluation(ir::Graph network) {
     }
     // Only the gradient reads which element was the largest.
     if (op.kind == OpKind::max_pool) op.outputs.resize(1);
+    if (op.kind == OpKind::attention) {
+      auto attrs = op.attrs_as<ir::AttentionAttrs>();
+      attrs.dropout = 0;
+      op.attrs = attrs;
+    }
   }
   for (ir::Port& port : network.outputs) substitute(port.tensor);
   substitute(network.loss);

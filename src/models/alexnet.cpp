@@ -2,10 +2,10 @@
 
 namespace penstock::models {
 
-ir::Graph build_alexnet(const Instance& instance) {
-  Builder net = instance.builder();
+Network build_alexnet(const Instance& instance) {
+  auto [net, images, labels] = instance.begin();
   const PoolOptions pool{{3}, {2}};
-  Value x = net.images();
+  Value x = images;
   x = net.relu(
       net.conv("features.0", x, instance.channels(64), {.kernel = {11}, .stride = {4}, .padding = {2}}));
   x = net.max_pool(x, pool, "features.2");
@@ -20,7 +20,8 @@ ir::Graph build_alexnet(const Instance& instance) {
   x = net.relu(net.linear("classifier.1", x, instance.channels(4096)));
   x = net.dropout(x, instance.dropout_probability(0.5F), "classifier.3");
   x = net.relu(net.linear("classifier.4", x, instance.channels(4096)));
-  return net.finish(net.linear("classifier.6", x, instance.classes));
+  net.classifier(net.linear("classifier.6", x, instance.classes), labels);
+  return net.finish();
 }
 
 }  // namespace penstock::models

@@ -1,17 +1,28 @@
-#include "models/builder.h"
-
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "ir/check_op.h"
 #include "ir/infer.h"
+#include "models/builder_impl.h"
+#include "models/network_graph.h"
 
-namespace penstock::models {
+namespace penstock {
 
 namespace {
 
 /// More elements than this cannot be meant, and byte counts of such a tensor could overflow.
 constexpr double kMaxElements = 1e15;
+constexpr std::size_t kMaxRank = 6;
+
+ir::Init to_ir_init(Init init) {
+  const auto kind = init.kind == Init::Kind::constant  ? ir::Init::Kind::constant
+                    : init.kind == Init::Kind::uniform ? ir::Init::Kind::uniform
+                                                       : ir::Init::Kind::normal;
+  return {kind, init.value};
+}
+
+}  // namespace
 
 void check_size(const std::string& layer, const ir::Shape& shape) {
   double elements = 1;
@@ -20,6 +31,10 @@ void check_size(const std::string& layer, const ir::Shape& shape) {
       throw UserError(fmt::format("layer {} would give the empty shape {}", layer, shape.to_string()));
     elements *= static_cast<double>(extent);
   }
+  if (shape.rank() > kMaxRank) {
+    throw UserError(fmt::format("layer {} would give {}: {} extents are more than {}", layer,
+                                shape.to_string(), shape.rank(), kMaxRank));
+  }
   if (elements > kMaxElements) {
     throw UserError(
         fmt::format("layer {} would give the shape {}: too large; use smaller images or a smaller batch",
@@ -27,111 +42,165 @@ void check_size(const std::string& layer, const ir::Shape& shape) {
   }
 }
 
-}  // namespace
-
-Builder::Builder(std::string network, ir::Shape images, const std::vector<std::int64_t>& label_shape) {
-  check_size("images", images);
-  std::vector<std::int64_t> labels{images[0]};
-  labels.insert(labels.end(), label_shape.begin(), label_shape.end());
-  graph_.name = std::move(network);
-  images_ = graph_.add_input("images", ir::DType::f32, std::move(images));
-  labels_ = graph_.add_input("labels", ir::DType::s32, ir::Shape(std::move(labels)));
+ir::DType to_ir(DType dtype) {
+  return dtype == DType::f32 ? ir::DType::f32 : dtype == DType::s32 ? ir::DType::s32 : ir::DType::u8;
 }
 
-std::string Builder::layer_name(const std::string& name, Value x, const char* suffix) {
-  if (!name.empty()) {
-    if (!layers_.insert(name).second)
-      throw UserError(fmt::format("two layers are called {}; give each its own name", name));
-    return name;
+DType from_ir(ir::DType dtype) {
+  return dtype == ir::DType::f32 ? DType::f32 : dtype == ir::DType::s32 ? DType::s32 : DType::u8;
+}
+
+ir::TensorId NetworkBuilder::Impl::id(Value value) const {
+  if (value.id < 0 || static_cast<std::size_t>(value.id) >= graph.tensors.size()) {
+    throw UserError(
+        fmt::format("network {}: a layer reads a value that this network does not have", graph.name));
   }
-  std::string made = fmt::format("{}.{}", graph_.tensor(x).name, suffix);
-  for (int i = 2; !layers_.insert(made).second; ++i)
-    made = fmt::format("{}.{}{}", graph_.tensor(x).name, suffix, i);
+  return value.id;
+}
+
+std::string NetworkBuilder::Impl::layer_name(const std::string& name, Value x, const char* suffix) {
+  if (!name.empty()) {
+    std::string full = scope + name;
+    if (!layers.insert(full).second)
+      throw UserError(fmt::format("two layers are called {}; give each its own name", full));
+    return full;
+  }
+  const std::string& from = tensor(x).name;
+  std::string made = fmt::format("{}.{}", from, suffix);
+  for (int i = 2; !layers.insert(made).second; ++i) made = fmt::format("{}.{}{}", from, suffix, i);
   return made;
 }
 
-Value Builder::add_output(const std::string& name, ir::DType dtype, ir::Shape shape, ir::Role role) {
+Value NetworkBuilder::Impl::add_value(const std::string& name, ir::DType dtype, ir::Shape shape,
+                                      ir::Role role) {
   check_size(name, shape);
-  return graph_.add_tensor(name, dtype, std::move(shape), role);
+  return {graph.add_tensor(name, dtype, std::move(shape), role)};
 }
 
-std::vector<ir::Shape> Builder::infer(ir::OpKind kind, const std::string& name,
-                                      const std::vector<Value>& inputs, const ir::Attrs& attrs) const {
+Value NetworkBuilder::Impl::add_state(const std::string& name, const ir::Shape& shape, ir::Role role,
+                                      Init init) {
+  check_size(name, shape);
+  if (states.contains(name)) {
+    throw UserError(fmt::format("two parameters are called {}; to tie them, use one value twice", name));
+  }
+  const ir::TensorId state = graph.add_state(name, shape, role, to_ir_init(init));
+  states.emplace(name, state);
+  return {state};
+}
+
+std::vector<ir::Shape> NetworkBuilder::Impl::infer(ir::OpKind kind, const std::string& layer,
+                                                   const std::vector<Value>& inputs,
+                                                   const ir::Attrs& attrs) const {
   std::vector<ir::Shape> shapes;
   shapes.reserve(inputs.size());
   for (const Value input : inputs) shapes.push_back(shape(input));
   ir::Inferred inferred = ir::infer_shapes(kind, attrs, shapes);
-  if (!inferred.problem.empty()) throw UserError(fmt::format("layer {}: {}", name, inferred.problem));
+  if (!inferred.problem.empty()) throw UserError(fmt::format("layer {}: {}", layer, inferred.problem));
   return std::move(inferred.shapes);
 }
 
-Value Builder::make(ir::OpKind kind, const std::string& name, std::vector<Value> inputs, ir::Attrs attrs) {
-  ir::Shape out = infer(kind, name, inputs, attrs)[0];
-  const Value y = add_output(name, ir::DType::f32, std::move(out), ir::Role::activation);
-  graph_.add_op({kind, ir::Phase::forward, name, std::move(inputs), {y}, std::move(attrs)});
+void NetworkBuilder::Impl::append(ir::OpKind kind, ir::Phase phase, const std::string& layer,
+                                  const std::vector<Value>& inputs, const std::vector<Value>& outputs,
+                                  ir::Attrs attrs) {
+  ir::Op op;
+  op.kind = kind;
+  op.phase = phase;
+  op.name = layer;
+  op.attrs = std::move(attrs);
+  for (const Value input : inputs) op.inputs.push_back(id(input));
+  for (const Value output : outputs) op.outputs.push_back(id(output));
+  const std::string problem = ir::check_op(graph, op);
+  if (!problem.empty()) throw UserError(fmt::format("layer {}: {}", layer, problem));
+  graph.add_op(std::move(op));
+}
+
+Value NetworkBuilder::Impl::make(ir::OpKind kind, const std::string& layer, const std::vector<Value>& inputs,
+                                 ir::Attrs attrs, ir::DType dtype) {
+  const Value y = add_value(layer, dtype, infer(kind, layer, inputs, attrs)[0]);
+  append(kind, ir::Phase::forward, layer, inputs, {y}, std::move(attrs));
   return y;
 }
 
-Value Builder::parameter(const std::string& name, ir::Shape shape, ir::Init init) {
-  check_size(name, shape);
-  const Value value = graph_.add_state(name, std::move(shape), ir::Role::parameter, init);
-  parameters_.emplace(name, value);
-  return value;
-}
-
-void Builder::init(const std::string& parameter, ir::Init init) {
-  const auto found = parameters_.find(parameter);
-  if (found == parameters_.end())
-    throw UserError(fmt::format("network {} has no parameter {}", graph_.name, parameter));
-  graph_.tensor(found->second).init = init;
-}
-
-Value Builder::relu(Value x, const std::string& name) {
-  return make(ir::OpKind::activation, layer_name(name, x, "relu"), {x}, ir::ActivationAttrs{});
-}
-
-Value Builder::activation(Value x, const ir::ActivationAttrs& attrs, const std::string& name) {
-  return make(ir::OpKind::activation, layer_name(name, x, "activation"), {x}, attrs);
-}
-
-Value Builder::dropout(Value x, float probability, const std::string& name) {
-  if (!(probability >= 0 && probability < 1)) {
-    throw UserError(fmt::format("dropout probability {} is not in [0, 1)", probability));
+std::vector<Value> NetworkBuilder::Impl::make_all(ir::OpKind kind, const std::string& layer,
+                                                  const std::vector<Value>& inputs, const ir::Attrs& attrs,
+                                                  const std::vector<std::string>& more) {
+  const std::vector<ir::Shape> shapes = infer(kind, layer, inputs, attrs);
+  std::vector<Value> outputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    outputs.push_back(add_value(i == 0 ? layer : layer + "." + more.at(i - 1), ir::DType::f32, shapes[i]));
   }
-  if (probability == 0) return x;
-  return make(ir::OpKind::dropout, layer_name(name, x, "dropout"), {x},
-              ir::DropoutAttrs{probability, dropouts_++});
+  append(kind, ir::Phase::forward, layer, inputs, outputs, attrs);
+  return outputs;
 }
 
-Value Builder::add(Value a, Value b, const std::string& name) {
-  return make(ir::OpKind::add, layer_name(name, a, "add"), {a, b});
+NetworkBuilder::NetworkBuilder(std::string name) : impl_(std::make_unique<Impl>()) {
+  impl_->graph.name = std::move(name);
+}
+NetworkBuilder::~NetworkBuilder() = default;
+NetworkBuilder::NetworkBuilder(NetworkBuilder&&) noexcept = default;
+NetworkBuilder& NetworkBuilder::operator=(NetworkBuilder&&) noexcept = default;
+
+NetworkBuilder::Scope::Scope(NetworkBuilder& builder, const std::string& name)
+    : builder_(builder), outer_(builder.impl_->scope) {
+  builder.impl_->scope = outer_ + name + ".";
 }
 
-Value Builder::multiply(Value a, Value b, const std::string& name) {
-  return make(ir::OpKind::multiply, layer_name(name, a, "multiply"), {a, b});
+NetworkBuilder::Scope::~Scope() {
+  builder_.impl_->scope = outer_;
 }
 
-Value Builder::softmax(Value x, std::int64_t axis, const std::string& name) {
-  return make(ir::OpKind::softmax, layer_name(name, x, "softmax"), {x}, ir::AxisAttrs{axis});
+Network NetworkBuilder::finish() {
+  const ir::Graph& graph = impl_->graph;
+  if (graph.outputs.empty()) {
+    throw UserError(fmt::format("network {} has no output; call loss() or output()", graph.name));
+  }
+  const std::string name = graph.name;
+  Network network = models::make_network(std::move(impl_->graph));
+  impl_ = std::make_unique<Impl>();
+  impl_->graph.name = name;
+  return network;
 }
 
-ir::Graph Builder::finish(Value logits) {
-  infer(ir::OpKind::cross_entropy, "loss", {logits, labels_}, {});
-  graph_.loss = add_output("loss", ir::DType::f32, {1}, ir::Role::activation);
-  const Value probabilities =
-      add_output("probabilities", ir::DType::f32, shape(logits), ir::Role::activation);
-  graph_.add_op({ir::OpKind::cross_entropy,
-                 ir::Phase::forward,
-                 "loss",
-                 {logits, labels_},
-                 {graph_.loss, probabilities},
-                 {}});
-  const Value correct = add_output("correct", ir::DType::s32, {1}, ir::Role::activation);
-  graph_.add_op({ir::OpKind::count_correct, ir::Phase::forward, "correct", {logits, labels_}, {correct}, {}});
-  graph_.add_output("loss", graph_.loss);
-  graph_.add_output("logits", logits, true);
-  graph_.add_output("correct", correct, true);
-  return std::move(graph_);
+const Extents& NetworkBuilder::shape(Value value) const {
+  return impl_->shape(value).dims();
 }
 
-}  // namespace penstock::models
+DType NetworkBuilder::dtype(Value value) const {
+  return from_ir(impl_->tensor(value).dtype);
+}
+
+const std::string& NetworkBuilder::name(Value value) const {
+  return impl_->tensor(value).name;
+}
+
+Value NetworkBuilder::input(const std::string& name, DType dtype, const Extents& shape) {
+  check_size(name, ir::Shape(shape));
+  if (impl_->graph.find_input(name) != ir::kNone)
+    throw UserError(fmt::format("two inputs of {} are called {}", impl_->graph.name, name));
+  return {impl_->graph.add_input(name, to_ir(dtype), ir::Shape(shape))};
+}
+
+Value NetworkBuilder::parameter(const std::string& name, const Extents& shape, Init init) {
+  return impl_->add_state(impl_->scope + name, ir::Shape(shape), ir::Role::parameter, init);
+}
+
+Value NetworkBuilder::buffer(const std::string& name, const Extents& shape, Init init) {
+  return impl_->add_state(impl_->scope + name, ir::Shape(shape), ir::Role::buffer, init);
+}
+
+void NetworkBuilder::init(const std::string& parameter, Init init) {
+  const auto found = impl_->states.find(impl_->scope + parameter);
+  if (found == impl_->states.end()) {
+    throw UserError(
+        fmt::format("network {} has no parameter {}", impl_->graph.name, impl_->scope + parameter));
+  }
+  impl_->graph.tensor(found->second).init = to_ir_init(init);
+}
+
+void NetworkBuilder::output(const std::string& name, Value value, bool evaluation_only) {
+  if (impl_->graph.find_output(name) != ir::kNone)
+    throw UserError(fmt::format("two outputs of {} are called {}", impl_->graph.name, name));
+  impl_->graph.add_output(name, impl_->id(value), evaluation_only);
+}
+
+}  // namespace penstock

@@ -7,7 +7,7 @@ namespace penstock::models {
 namespace {
 
 /// Convolution without bias, initialized as torchvision does.
-Value conv(Builder& net, const std::string& name, Value x, std::int64_t channels, std::int64_t kernel,
+Value conv(NetworkBuilder& net, const std::string& name, Value x, std::int64_t channels, std::int64_t kernel,
            std::int64_t stride = 1) {
   const std::int64_t fan_in = net.shape(x)[1] * kernel * kernel;
   x = net.conv(name, x, channels,
@@ -16,11 +16,11 @@ Value conv(Builder& net, const std::string& name, Value x, std::int64_t channels
   return x;
 }
 
-Value norm_relu(Builder& net, const std::string& name, Value x) {
+Value norm_relu(NetworkBuilder& net, const std::string& name, Value x) {
   return net.relu(net.batch_norm(name, x));
 }
 
-Value dense_block(Builder& net, const std::string& name, Value x, int layers, std::int64_t growth) {
+Value dense_block(NetworkBuilder& net, const std::string& name, Value x, int layers, std::int64_t growth) {
   for (int i = 1; i <= layers; ++i) {
     const std::string layer = fmt::format("{}.denselayer{}", name, i);
     Value y = conv(net, layer + ".conv1", norm_relu(net, layer + ".norm1", x), 4 * growth, 1);
@@ -32,10 +32,10 @@ Value dense_block(Builder& net, const std::string& name, Value x, int layers, st
 
 }  // namespace
 
-ir::Graph build_densenet(const Instance& instance, const std::vector<int>& layers) {
-  Builder net = instance.builder();
+Network build_densenet(const Instance& instance, const std::vector<int>& layers) {
+  auto [net, images, labels] = instance.begin();
   const std::int64_t growth = instance.channels(32);
-  Value x = conv(net, "features.conv0", net.images(), instance.channels(64), 7, 2);
+  Value x = conv(net, "features.conv0", images, instance.channels(64), 7, 2);
   x = net.max_pool(norm_relu(net, "features.norm0", x), {{3}, {2}, {1}}, "features.pool0");
   for (std::size_t i = 0; i < layers.size(); ++i) {
     x = dense_block(net, fmt::format("features.denseblock{}", i + 1), x, layers[i], growth);
@@ -47,7 +47,8 @@ ir::Graph build_densenet(const Instance& instance, const std::vector<int>& layer
   x = norm_relu(net, "features.norm5", x);
   x = net.linear("classifier", net.flatten(net.global_avg_pool(x, "avgpool")), instance.classes);
   net.init("classifier.bias", {});
-  return net.finish(x);
+  net.classifier(x, labels);
+  return net.finish();
 }
 
 }  // namespace penstock::models

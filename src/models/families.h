@@ -4,23 +4,22 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
 #include "models/instance.h"
 
 namespace penstock::models {
 
-ir::Graph build_lenet(const Instance& instance);
-ir::Graph build_alexnet(const Instance& instance);
+Network build_lenet(const Instance& instance);
+Network build_alexnet(const Instance& instance);
 /// `convolutions`: how many 3x3 convolutions each of the five stages has.
-ir::Graph build_vgg(const Instance& instance, const std::vector<int>& convolutions);
+Network build_vgg(const Instance& instance, const std::vector<int>& convolutions);
 /// `blocks`: residual blocks of each of the four stages.
-ir::Graph build_resnet(const Instance& instance, bool bottleneck, const std::vector<int>& blocks);
+Network build_resnet(const Instance& instance, bool bottleneck, const std::vector<int>& blocks);
 /// The ResNet for small images: three stages of `blocks` basic blocks, 6 * blocks + 2 layers.
-ir::Graph build_small_resnet(const Instance& instance, int blocks);
+Network build_small_resnet(const Instance& instance, int blocks);
 /// `layers`: dense layers of each block.
-ir::Graph build_densenet(const Instance& instance, const std::vector<int>& layers);
-ir::Graph build_inception_v4(const Instance& instance);
+Network build_densenet(const Instance& instance, const std::vector<int>& layers);
+Network build_inception_v4(const Instance& instance);
 /// 2-D or 3-D after the images' rank. `depth`: how many times the extents are halved.
-ir::Graph build_unet(const Instance& instance, std::int64_t base_channels, int depth);
+Network build_unet(const Instance& instance, std::int64_t base_channels, int depth);
 
 }  // namespace penstock::models

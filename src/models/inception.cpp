@@ -19,9 +19,9 @@ const PoolOptions kReduce{{3}, {2}};
 /// Inception-v4 with timm's names: features.0 ... features.21, last_linear.
 class InceptionV4 {
  public:
-  explicit InceptionV4(const Instance& instance) : instance_(instance), net_(instance.builder()) {}
+  explicit InceptionV4(const Instance& instance) : instance_(instance), begun_(instance.begin()) {}
 
-  ir::Graph build() {
+  Network build() {
     Value x = stem();
     for (int i = 6; i < 10; ++i) x = block_a(path(i), x);
     x = reduction_a(path(10), x);
@@ -30,7 +30,8 @@ class InceptionV4 {
     for (int i = 19; i < 22; ++i) x = block_c(path(i), x);
     x = net_.flatten(net_.global_avg_pool(x, "global_pool"));
     x = net_.dropout(x, instance_.dropout_probability(0.2F), "head_drop");
-    return net_.finish(net_.linear("last_linear", x, instance_.classes));
+    net_.classifier(net_.linear("last_linear", x, instance_.classes), begun_.labels);
+    return net_.finish();
   }
 
  private:
@@ -50,12 +51,13 @@ class InceptionV4 {
   }
 
   Value pooled_branch(const std::string& name, Value x, std::int64_t channels) {
-    x = net_.avg_pool(x, {{3}, {1}, {1}, false}, name + ".0");
+    x = net_.avg_pool(x, {.kernel = {3}, .stride = {1}, .padding = {1}, .count_include_pad = false},
+                      name + ".0");
     return unit(name + ".1", x, {channels});
   }
 
   Value stem() {
-    Value x = unit(path(0), net_.images(), {32, 3, 3, 2, false});
+    Value x = unit(path(0), begun_.images, {32, 3, 3, 2, false});
     x = unit(path(1), x, {32, 3, 3, 1, false});
     x = unit(path(2), x, {64, 3, 3});
     x = net_.concat(
@@ -111,12 +113,13 @@ class InceptionV4 {
   }
 
   const Instance& instance_;
-  Builder net_;
+  Instance::Begun begun_;
+  NetworkBuilder& net_ = begun_.net;
 };
 
 }  // namespace
 
-ir::Graph build_inception_v4(const Instance& instance) {
+Network build_inception_v4(const Instance& instance) {
   return InceptionV4(instance).build();
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+
 namespace penstock::models {
 
 namespace {
@@ -35,21 +37,24 @@ Instance::Instance(const ModelInfo& info, const ModelOptions& options)
       checked("batch", options.batch, 1),
       checked("the number of channels", chosen(options.channels, info.channels), 1)};
   dims.insert(dims.end(), info.volumetric ? 3 : 2, edge);
-  images = ir::Shape(std::move(dims));
+  images = std::move(dims);
 }
 
 std::int64_t Instance::channels(std::int64_t full) const {
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(full) * width));
 }
 
-Builder Instance::builder() const {
-  std::vector<std::int64_t> label_shape;
-  if (per_pixel) label_shape.assign(images.dims().begin() + 2, images.dims().end());
-  return {name, images, label_shape};
+Instance::Begun Instance::begin() const {
+  Begun begun{NetworkBuilder(name), {}, {}};
+  begun.images = begun.net.input("images", DType::f32, images);
+  Extents labels{images[0]};
+  if (per_pixel) labels.insert(labels.end(), images.begin() + 2, images.end());
+  begun.labels = begun.net.input("labels", DType::s32, labels);
+  return begun;
 }
 
-ir::Init he_normal(std::int64_t fan) {
-  return {ir::Init::Kind::normal, static_cast<float>(std::sqrt(2.0 / static_cast<double>(fan)))};
+Init he_normal(std::int64_t fan) {
+  return Init::normal(static_cast<float>(std::sqrt(2.0 / static_cast<double>(fan))));
 }
 
 }  // namespace penstock::models

@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/graph.h"
-#include "models/builder.h"
-#include "models/models.h"
+#include "penstock/network.h"
 
 namespace penstock::models {
 
@@ -13,7 +11,7 @@ namespace penstock::models {
 /// family's builder gets.
 struct Instance {
   std::string name;
-  ir::Shape images;
+  Extents images;  ///< [N, C, (D,) H, W]
   std::int64_t classes = 0;
   bool per_pixel = false;
   double width = 1;
@@ -25,10 +23,15 @@ struct Instance {
   /// A channel count of the network scaled by `width`, at least 1.
   std::int64_t channels(std::int64_t full) const;
   float dropout_probability(float probability) const { return dropout ? probability : 0; }
-  Builder builder() const;
+  /// A builder with the inputs of the network.
+  struct Begun {
+    NetworkBuilder net;
+    Value images, labels;
+  };
+  Begun begin() const;
 };
 
 /// Normal with deviation sqrt(2 / fan): He's rule for layers before a ReLU.
-ir::Init he_normal(std::int64_t fan);
+Init he_normal(std::int64_t fan);
 
 }  // namespace penstock::models

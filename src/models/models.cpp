@@ -1,5 +1,3 @@
-#include "models/models.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,16 +6,18 @@
 #include <numeric>
 #include <optional>
 
+#include "base/error.h"
 #include "models/families.h"
-#include "models/window.h"
+#include "models/sliding.h"
+#include "penstock/network.h"
 
-namespace penstock::models {
-
+namespace penstock {
+namespace models {
 namespace {
 
 struct Entry {
   ModelInfo info;
-  std::function<ir::Graph(const Instance&)> build;
+  std::function<Network(const Instance&)> build;
 };
 
 constexpr const char* kDeepPrefix = "resnet-";
@@ -167,28 +167,30 @@ std::int64_t smallest_image(const Entry& entry, const ModelOptions& options, std
 
 }  // namespace
 
+}  // namespace models
+
 std::vector<ModelInfo> list_models() {
-  std::vector<ModelInfo> models;
-  for (const Entry& entry : catalog()) models.push_back(entry.info);
-  return models;
+  std::vector<ModelInfo> infos;
+  for (const models::Entry& entry : models::catalog()) infos.push_back(entry.info);
+  return infos;
 }
 
 ModelInfo find_model(const std::string& name) {
-  return find_entry(name).info;
+  return models::find_entry(name).info;
 }
 
-ir::Graph build_model(const std::string& name, const ModelOptions& options) {
-  const Entry entry = find_entry(name);
-  const Instance instance(entry.info, options);
+Network Network::model(const std::string& name, const ModelOptions& options) {
+  const models::Entry entry = models::find_entry(name);
+  const models::Instance instance(entry.info, options);
   try {
     return entry.build(instance);
   } catch (const TooSmallError& error) {
-    const auto extents = extents_of(instance.images);
-    const auto smallest = smallest_image(entry, options, extents[0]);
+    const Extents extents(instance.images.begin() + 2, instance.images.end());
+    const std::int64_t smallest = models::smallest_image(entry, options, extents[0]);
     throw TooSmallError(fmt::format("image {} is too small for {}: {}; use {} or larger",
                                     extents_text(extents), name, error.what(),
                                     extents_text(Extents(extents.size(), smallest))));
   }
 }
 
-}  // namespace penstock::models
+}  // namespace penstock

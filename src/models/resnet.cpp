@@ -9,7 +9,7 @@ namespace {
 /// Residual blocks, named and initialized as torchvision does.
 class Blocks {
  public:
-  Blocks(Builder& net, bool bottleneck) : net_(net), bottleneck_(bottleneck) {}
+  Blocks(NetworkBuilder& net, bool bottleneck) : net_(net), bottleneck_(bottleneck) {}
 
   Value conv_norm(const std::string& conv, const std::string& norm, Value x, std::int64_t channels,
                   std::int64_t kernel, std::int64_t stride) {
@@ -44,39 +44,40 @@ class Blocks {
     return net_.relu(net_.add(y, x, name + ".add"), name + ".relu");
   }
 
-  Builder& net_;
+  NetworkBuilder& net_;
   bool bottleneck_;
 };
 
-ir::Graph finish(Builder& net, Value x, std::int64_t classes) {
+Network finish(NetworkBuilder& net, Value x, Value labels, std::int64_t classes) {
   x = net.flatten(net.global_avg_pool(x, "avgpool"));
-  return net.finish(net.linear("fc", x, classes));
+  net.classifier(net.linear("fc", x, classes), labels);
+  return net.finish();
 }
 
 }  // namespace
 
-ir::Graph build_resnet(const Instance& instance, bool bottleneck, const std::vector<int>& blocks) {
-  Builder net = instance.builder();
+Network build_resnet(const Instance& instance, bool bottleneck, const std::vector<int>& blocks) {
+  auto [net, images, labels] = instance.begin();
   Blocks residual(net, bottleneck);
-  Value x = net.relu(residual.conv_norm("conv1", "bn1", net.images(), instance.channels(64), 7, 2));
+  Value x = net.relu(residual.conv_norm("conv1", "bn1", images, instance.channels(64), 7, 2));
   x = net.max_pool(x, {{3}, {2}, {1}}, "maxpool");
   std::int64_t channels = 64;
   for (std::size_t i = 0; i < blocks.size(); ++i, channels *= 2) {
     x = residual.stage(fmt::format("layer{}", i + 1), x, blocks[i], instance.channels(channels),
                        i == 0 ? 1 : 2);
   }
-  return finish(net, x, instance.classes);
+  return finish(net, x, labels, instance.classes);
 }
 
-ir::Graph build_small_resnet(const Instance& instance, int blocks) {
-  Builder net = instance.builder();
+Network build_small_resnet(const Instance& instance, int blocks) {
+  auto [net, images, labels] = instance.begin();
   Blocks residual(net, false);
-  Value x = net.relu(residual.conv_norm("conv1", "bn1", net.images(), instance.channels(16), 3, 1));
+  Value x = net.relu(residual.conv_norm("conv1", "bn1", images, instance.channels(16), 3, 1));
   std::int64_t channels = 16;
   for (int i = 0; i < 3; ++i, channels *= 2) {
     x = residual.stage(fmt::format("layer{}", i + 1), x, blocks, instance.channels(channels), i == 0 ? 1 : 2);
   }
-  return finish(net, x, instance.classes);
+  return finish(net, x, labels, instance.classes);
 }
 
 }  // namespace penstock::models

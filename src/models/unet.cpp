@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "models/families.h"
 
 namespace penstock::models {
@@ -7,11 +8,11 @@ namespace penstock::models {
 namespace {
 
 /// Twice convolution, batch norm, ReLU.
-Value double_conv(Builder& net, const std::string& name, Value x, std::int64_t channels) {
+Value double_conv(NetworkBuilder& net, const std::string& name, Value x, std::int64_t channels) {
   for (int i = 1; i <= 2; ++i) {
     const std::string conv = fmt::format("{}.conv{}", name, i);
     x = net.conv(conv, x, channels, {.padding = {1}, .bias = false});
-    net.init(conv + ".weight", he_normal(channels * (net.shape(x).rank() == 5 ? 27 : 9)));
+    net.init(conv + ".weight", he_normal(channels * (net.shape(x).size() == 5 ? 27 : 9)));
     x = net.relu(net.batch_norm(fmt::format("{}.norm{}", name, i), x));
   }
   return x;
@@ -19,7 +20,7 @@ Value double_conv(Builder& net, const std::string& name, Value x, std::int64_t c
 
 }  // namespace
 
-ir::Graph build_unet(const Instance& instance, std::int64_t base_channels, int depth) {
+Network build_unet(const Instance& instance, std::int64_t base_channels, int depth) {
   const std::int64_t edge = instance.images[2];
   const std::int64_t factor = std::int64_t{1} << depth;
   if (edge % factor != 0) {
@@ -29,9 +30,9 @@ ir::Graph build_unet(const Instance& instance, std::int64_t base_channels, int d
                     instance.name, depth, factor,
                     below > 0 ? fmt::format(", {} or {}", below, below + factor) : std::string()));
   }
-  Builder net = instance.builder();
+  auto [net, images, labels] = instance.begin();
   std::vector<Value> skips;
-  Value x = net.images();
+  Value x = images;
   for (int level = 1; level <= depth; ++level) {
     x = double_conv(net, fmt::format("encoder{}", level), x, instance.channels(base_channels << (level - 1)));
     skips.push_back(x);
@@ -44,7 +45,8 @@ ir::Graph build_unet(const Instance& instance, std::int64_t base_channels, int d
     x = net.concat({skips[static_cast<std::size_t>(level - 1)], x}, 1, fmt::format("skip{}", level));
     x = double_conv(net, fmt::format("decoder{}", level), x, channels);
   }
-  return net.finish(net.conv("head", x, instance.classes, {.kernel = {1}}));
+  net.classifier(net.conv("head", x, instance.classes, {.kernel = {1}}), labels);
+  return net.finish();
 }
 
 }  // namespace penstock::models

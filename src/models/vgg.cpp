@@ -10,18 +10,18 @@ namespace {
 
 constexpr std::array<std::int64_t, 5> kStageChannels{64, 128, 256, 512, 512};
 
-Value linear(Builder& net, const std::string& name, Value x, std::int64_t features) {
+Value linear(NetworkBuilder& net, const std::string& name, Value x, std::int64_t features) {
   x = net.linear(name, x, features);
-  net.init(name + ".weight", {ir::Init::Kind::normal, 0.01F});
+  net.init(name + ".weight", Init::normal(0.01F));
   net.init(name + ".bias", {});
   return x;
 }
 
 }  // namespace
 
-ir::Graph build_vgg(const Instance& instance, const std::vector<int>& convolutions) {
-  Builder net = instance.builder();
-  Value x = net.images();
+Network build_vgg(const Instance& instance, const std::vector<int>& convolutions) {
+  auto [net, images, labels] = instance.begin();
+  Value x = images;
   int index = 0;
   for (std::size_t stage = 0; stage < kStageChannels.size(); ++stage) {
     const std::int64_t channels = instance.channels(kStageChannels[stage]);
@@ -40,7 +40,8 @@ ir::Graph build_vgg(const Instance& instance, const std::vector<int>& convolutio
   x = net.dropout(x, instance.dropout_probability(0.5F), "classifier.2");
   x = net.relu(linear(net, "classifier.3", x, instance.channels(4096)));
   x = net.dropout(x, instance.dropout_probability(0.5F), "classifier.5");
-  return net.finish(linear(net, "classifier.6", x, instance.classes));
+  net.classifier(linear(net, "classifier.6", x, instance.classes), labels);
+  return net.finish();
 }
 
 }  // namespace penstock::models

@@ -14,7 +14,7 @@ namespace penstock::session {
 namespace {
 
 bool is_weight(const StateEntry& entry) {
-  return entry.role == ir::Role::parameter || entry.role == ir::Role::statistic;
+  return entry.role == ir::Role::parameter || entry.role == ir::Role::buffer;
 }
 
 /// Buffers of torch modules that Penstock has no use for.

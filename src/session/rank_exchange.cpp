@@ -91,7 +91,7 @@ void take_statistics_of_rank_0(Ranks& ranks, StateIo& state) {
   if (ranks.size() == 1) return;
   std::vector<float> values;
   for (const StateEntry& entry : state.entries()) {
-    if (entry.role != ir::Role::statistic) continue;
+    if (entry.role != ir::Role::buffer) continue;
     const std::int64_t count = entry.shape.elements();
     values.resize(static_cast<std::size_t>(count));
     state.read(entry, [&](const float* from) { std::copy_n(from, count, values.data()); });

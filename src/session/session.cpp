@@ -98,7 +98,7 @@ class Session::Impl {
     std::vector<StateInfo> infos;
     for (const StateEntry& entry : state_->entries()) {
       const StateKind kind = entry.role == ir::Role::parameter   ? StateKind::parameter
-                             : entry.role == ir::Role::statistic ? StateKind::statistic
+                             : entry.role == ir::Role::buffer ? StateKind::statistic
                                                                  : StateKind::optimizer;
       infos.push_back({entry.name, entry.shape.dims(), kind});
     }

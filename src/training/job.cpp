@@ -11,14 +11,13 @@
 #include "data/checkpoint_file.h"
 #include "data/loader.h"
 #include "dist/communicator.h"
-#include "models/models.h"
 
 namespace penstock::training {
 namespace {
 
-models::ModelInfo info_of(const ModelChoice& model) {
-  if (!model.make) return models::find_model(model.name);
-  models::ModelInfo info;
+ModelInfo info_of(const ModelChoice& model) {
+  if (!model.make) return find_model(model.name);
+  ModelInfo info;
   info.name = model.name;
   info.channels = model.channels;
   info.image_size = model.image_size;
@@ -146,7 +145,7 @@ void Job::check_outputs() const {
 }
 
 void Job::open() {
-  const models::ModelInfo info = info_of(model);
+  const ModelInfo info = info_of(model);
   DataRequest request;
   request.source = options.data;
   request.seed = options.session.seed;

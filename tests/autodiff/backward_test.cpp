@@ -34,11 +34,11 @@ class Net {
     return state(name, std::move(shape), ir::Role::parameter);
   }
   TensorId input(const std::string& name, ir::Shape shape) {
-    return state(name, std::move(shape), ir::Role::statistic);
+    return state(name, std::move(shape), ir::Role::buffer);
   }
   TensorId labels(const std::string& name, std::vector<float> values) {
     const TensorId id =
-        graph().add_state(name, {static_cast<std::int64_t>(values.size())}, ir::Role::statistic, {});
+        graph().add_state(name, {static_cast<std::int64_t>(values.size())}, ir::Role::buffer, {});
     graph().tensor(id).dtype = ir::DType::s32;
     built_.values[id] = std::move(values);
     return id;

@@ -32,6 +32,7 @@ const std::map<std::string, Folders>& allowed() {
       {"dist", {}},
       {"data", {"ir"}},
       {"models", {"ir"}},
+      {"onnx", {"ir", "models"}},
       {"session",
        {"ir", "autodiff", "kernels", "lower", "plan", "fit", "measure", "memory", "tier", "run", "report",
         "dist", "data", "models"}},

@@ -72,7 +72,7 @@ class CaseBuilder {
     const CaseInput& input = case_.inputs[index];
     const bool parameter = input.differentiable;
     const TensorId id = enter("input" + std::to_string(index), input.shape,
-                              parameter ? ir::Role::parameter : ir::Role::statistic, input.fill);
+                              parameter ? ir::Role::parameter : ir::Role::buffer, input.fill);
     result_.inputs.push_back(id);
     if (input.weight) result_.weights.push_back(id);
   }
@@ -151,7 +151,7 @@ class CaseBuilder {
     for (const std::size_t i : seeded_outputs(outputs.size())) {
       const std::string name = graph().tensor(outputs[i]).name + ".grad";
       const ir::Shape shape = graph().tensor(outputs[i]).shape;
-      result_.seeds.push_back({outputs[i], enter(name, shape, ir::Role::statistic, Fill::normal)});
+      result_.seeds.push_back({outputs[i], enter(name, shape, ir::Role::buffer, Fill::normal)});
     }
     autodiff::append_backward(graph(), result_.seeds, on_gradient);
   }

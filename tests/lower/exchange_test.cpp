@@ -6,17 +6,17 @@
 
 #include "lower/lower.h"
 #include "lower/step_runner.h"
-#include "models/builder.h"
+#include "support/classifier_builder.h"
 
 namespace penstock::testing {
 namespace {
 
 using ir::OpKind;
-using models::Builder;
+using Builder = ClassifierBuilder;
 
 /// Convolutions in blocked layouts with odd channels, small vectors, one large matrix.
 ir::Graph step() {
-  Builder b("exchange", {4, 3, 12, 12}, {});
+  Builder b("exchange", {4, 3, 12, 12});
   auto x = b.relu(b.batch_norm("bn1", b.conv("conv1", b.images(), 16, {.kernel = {3}, .bias = false})));
   x = b.relu(b.conv("conv2", x, 21, {.kernel = {3}, .padding = {1}}));
   return training_step(

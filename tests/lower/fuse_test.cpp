@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "lower/lower.h"
-#include "models/builder.h"
+#include "support/classifier_builder.h"
 
 namespace penstock::testing {
 namespace {
 
 using ir::OpKind;
-using models::Builder;
+using Builder = ClassifierBuilder;
 
 int count(const ir::Graph& graph, OpKind kind) {
   return static_cast<int>(
@@ -23,12 +23,12 @@ const ir::Op& last(const ir::Graph& graph, OpKind kind) {
   return *found;
 }
 
-ir::Graph finish(Builder& builder, models::Value x) {
+ir::Graph finish(Builder& builder, Value x) {
   return builder.finish(builder.linear("fc", builder.flatten(x), 3));
 }
 
 TEST(Fuse, BatchNormTakesTheReluBehindIt) {
-  Builder b("net", {2, 3, 8, 8}, {});
+  Builder b("net", {2, 3, 8, 8});
   const ir::Graph fused = lower::fuse(finish(b, b.relu(b.batch_norm("bn", b.images()))));
   EXPECT_EQ(count(fused, OpKind::activation), 0);
   const ir::Op& norm = last(fused, OpKind::batch_norm);
@@ -40,7 +40,7 @@ TEST(Fuse, BatchNormTakesTheReluBehindIt) {
 }
 
 TEST(Fuse, EvaluationKeepsNoMask) {
-  Builder b("net", {2, 3, 8, 8}, {});
+  Builder b("net", {2, 3, 8, 8});
   const ir::Graph fused =
       lower::fuse(lower::for_evaluation(finish(b, b.relu(b.batch_norm("bn", b.images())))));
   const ir::Op& norm = last(fused, OpKind::batch_norm);
@@ -51,7 +51,7 @@ TEST(Fuse, EvaluationKeepsNoMask) {
 }
 
 TEST(Fuse, BatchNormTakesTheAdditionAndTheRelu) {
-  Builder b("net", {2, 3, 8, 8}, {});
+  Builder b("net", {2, 3, 8, 8});
   const auto main = b.batch_norm("bn1", b.images());
   const auto shortcut = b.batch_norm("bn2", b.images());
   const ir::Graph fused = lower::fuse(finish(b, b.relu(b.add(main, shortcut))));
@@ -68,7 +68,7 @@ TEST(Fuse, BatchNormTakesTheAdditionAndTheRelu) {
 }
 
 TEST(Fuse, AnIntermediateWithAnotherUseStays) {
-  Builder b("net", {2, 3, 8, 8}, {});
+  Builder b("net", {2, 3, 8, 8});
   const auto norm = b.batch_norm("bn", b.images());
   const ir::Graph fused = lower::fuse(finish(b, b.multiply(norm, b.relu(norm))));
   EXPECT_EQ(count(fused, OpKind::activation), 1);
@@ -77,7 +77,7 @@ TEST(Fuse, AnIntermediateWithAnotherUseStays) {
 }
 
 TEST(Fuse, ConvolutionAndLinearTakeTheRelu) {
-  Builder b("net", {2, 3, 8, 8}, {});
+  Builder b("net", {2, 3, 8, 8});
   const auto x = b.relu(b.conv("conv", b.images(), 4, {}));
   const auto h = b.relu(b.linear("hidden", b.flatten(x), 5));
   const ir::Graph fused = lower::fuse(b.finish(b.linear("fc", h, 3)));
@@ -88,8 +88,8 @@ TEST(Fuse, ConvolutionAndLinearTakeTheRelu) {
 }
 
 TEST(Fuse, OtherActivationsStay) {
-  Builder b("net", {2, 3, 8, 8}, {});
-  const auto x = b.activation(b.conv("conv", b.images(), 4, {}), {ir::Activation::sigmoid});
+  Builder b("net", {2, 3, 8, 8});
+  const auto x = b.sigmoid(b.conv("conv", b.images(), 4, {}));
   EXPECT_EQ(count(lower::fuse(finish(b, x)), OpKind::activation), 1);
 }
 

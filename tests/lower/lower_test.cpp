@@ -6,19 +6,18 @@
 #include <cmath>
 
 #include "lower/step_runner.h"
-#include "models/builder.h"
-#include "models/models.h"
+#include "support/classifier_builder.h"
 
 namespace penstock::testing {
 namespace {
 
 using ir::OpKind;
-using models::Builder;
+using Builder = ClassifierBuilder;
 
 /// Every kind of joint that layouts have to get over: blocked and plain, odd channel counts, residuals,
 /// concat, a transposed convolution, flattening.
 ir::Graph mixed_network() {
-  Builder b("mixed", {4, 3, 19, 17}, {});
+  Builder b("mixed", {4, 3, 19, 17});
   auto x = b.relu(
       b.batch_norm("bn1", b.conv("conv1", b.images(), 16, {.kernel = {3}, .stride = {2}, .bias = false})));
   x = b.max_pool(x, {.kernel = {3}, .stride = {2}, .padding = {1}});
@@ -29,7 +28,7 @@ ir::Graph mixed_network() {
   const auto odd = b.relu(b.conv("conv5", x, 5, {.kernel = {3}, .padding = {1}}));
   x = b.concat({x, odd, b.conv("conv6", x, 8, {.kernel = {1}})});
   x = b.conv_transpose("up", x, 12, {.kernel = {2}, .stride = {2}});
-  x = b.dropout(b.activation(x, {ir::Activation::tanh}), 0.25F);
+  x = b.dropout(b.tanh(x), 0.25F);
   x = b.upsample(b.avg_pool(x, {}), {2}, true);
   const auto pooled = b.flatten(b.global_avg_pool(x));
   return b.finish(b.linear("fc", b.relu(b.linear("hidden", pooled, 20)), 7));
@@ -37,10 +36,10 @@ ir::Graph mixed_network() {
 
 /// Bottleneck blocks with and without a stride, all channel counts in whole blocks.
 ir::Graph residual_network() {
-  Builder b("residual", {6, 3, 26, 30}, {});
+  Builder b("residual", {6, 3, 26, 30});
   auto x = b.relu(b.batch_norm(
       "bn", b.conv("conv", b.images(), 32, {.kernel = {7}, .stride = {2}, .padding = {3}, .bias = false})));
-  const auto block = [&](const std::string& name, models::Value in, std::int64_t width, std::int64_t stride) {
+  const auto block = [&](const std::string& name, Value in, std::int64_t width, std::int64_t stride) {
     auto y = b.relu(
         b.batch_norm(name + ".bn1", b.conv(name + ".conv1", in, width, {.kernel = {1}, .bias = false})));
     y = b.relu(b.batch_norm(name + ".bn2",
@@ -118,7 +117,7 @@ TEST(Lower, SharingMemoryChangesNothing) {
 }
 
 TEST(Lower, BatchNormBackwardAndReluWriteInPlace) {
-  Builder b("net", {2, 16, 8, 8}, {});
+  Builder b("net", {2, 16, 8, 8});
   const auto x = b.conv("conv1", b.images(), 16, {.kernel = {3}, .padding = {1}, .bias = false});
   const auto y = b.relu(b.add(b.batch_norm("bn", x), b.images()));
   const auto z = b.relu(b.conv("conv2", y, 16, {.kernel = {1}}));
@@ -144,8 +143,8 @@ TEST(Lower, BatchNormBackwardAndReluWriteInPlace) {
 }
 
 TEST(Lower, ReordersActivationsOnlyWhereLayoutsMeet) {
-  const ir::Graph graph =
-      training_step(forward_step(models::build_model("resnet18", {.batch = 2, .image_size = 224})), {});
+  const ir::Graph graph = training_step(
+      forward_step(models::graph_of(Network::model("resnet18", {.batch = 2, .image_size = 224}))), {});
   const auto backend = kernels::make_cpu_backend();
   const lower::Executable step = lower::lower(graph, *backend);
   for (const ir::Op& op : step.graph.ops) {
@@ -155,7 +154,7 @@ TEST(Lower, ReordersActivationsOnlyWhereLayoutsMeet) {
 }
 
 TEST(Lower, ATensorIsReorderedOncePerLayout) {
-  Builder b("net", {2, 16, 8, 8}, {});
+  Builder b("net", {2, 16, 8, 8});
   const auto x = b.conv("conv", b.images(), 16, {.kernel = {3}});
   const auto a = b.linear("a", b.flatten(x), 4);
   const auto c = b.linear("b", b.flatten(x), 4);
@@ -164,7 +163,7 @@ TEST(Lower, ATensorIsReorderedOncePerLayout) {
   const lower::Executable step = lower::lower(graph, *backend);
   int reorders = 0;
   for (const ir::Op& op : step.graph.ops) {
-    if (op.kind == OpKind::reorder && op.inputs[0] == x) ++reorders;
+    if (op.kind == OpKind::reorder && op.inputs[0] == x.id) ++reorders;
     if (op.kind == OpKind::reorder) {
       EXPECT_FALSE(step.graph.tensor(op.inputs[0]).layout == step.graph.tensor(op.outputs[0]).layout);
     }
@@ -237,7 +236,7 @@ TEST(RepeatNorms, GivesTheSameBitsWithLessHeld) {
 }
 
 TEST(SliceUpdates, NeverHasAWholeGradientAndTrainsTheSame) {
-  Builder b("wide", {5, 2, 6, 6}, {});
+  Builder b("wide", {5, 2, 6, 6});
   const auto hidden = b.relu(b.linear("wide", b.flatten(b.images()), 301));
   const ir::Graph whole =
       training_step(forward_step(b.finish(b.linear("fc", hidden, 3))), {.momentum = 0.9F});

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "lower/lower.h"
 #include "lower/step_runner.h"
-#include "models/builder.h"
+#include "support/classifier_builder.h"
 #include "support/plain_executable.h"
 #include "support/simple_runner.h"
 
@@ -14,7 +14,7 @@ namespace penstock::testing {
 namespace {
 
 using ir::OpKind;
-using models::Builder;
+using Builder = ClassifierBuilder;
 using ::testing::ElementsAre;
 
 std::vector<OpKind> kinds(const ir::Graph& graph) {
@@ -30,7 +30,7 @@ bool has_state(const ir::Graph& graph, const std::string& name) {
 
 /// A network with a second head, `score`, that only evaluation wants and that alone reads the input `extra`.
 ir::Graph two_heads() {
-  Builder b("net", {2, 3, 6, 6}, {});
+  Builder b("net", {2, 3, 6, 6});
   const auto x = b.flatten(b.images());
   ir::Graph graph = b.finish(b.linear("fc", x, 3));
   const ir::TensorId extra = graph.add_input("extra", ir::DType::f32, {2, 3});
@@ -66,7 +66,7 @@ TEST(ForEvaluation, KeepsEveryOutput) {
 }
 
 TEST(ForEvaluation, TakesAwayDropoutAndIndices) {
-  Builder b("net", {2, 3, 6, 6}, {});
+  Builder b("net", {2, 3, 6, 6});
   const auto x = b.dropout(b.dropout(b.max_pool(b.images(), {}), 0.5F), 0.25F);
   const ir::Graph graph = lower::for_evaluation(b.finish(b.linear("fc", b.flatten(x), 3)));
   ir::verify(graph);
@@ -77,7 +77,7 @@ TEST(ForEvaluation, TakesAwayDropoutAndIndices) {
 }
 
 TEST(ForEvaluation, ANormThatIsUsedTwiceReadsItsStatisticsBothTimes) {
-  Builder b("net", {4, 3, 6, 6}, {});
+  Builder b("net", {4, 3, 6, 6});
   ir::Graph graph = b.finish(b.linear("fc", b.flatten(b.batch_norm("bn", b.images())), 3));
   // The same layer once more, on what it made.
   const auto norm = std::find_if(graph.ops.begin(), graph.ops.end(),
@@ -125,10 +125,10 @@ TEST(ForEvaluation, ANormThatIsUsedTwiceReadsItsStatisticsBothTimes) {
 }
 
 TEST(Outputs, AnyValueCanBeReadBackFromATrainingStepInPlainOrder) {
-  Builder b("net", {4, 3, 9, 9}, {});
+  Builder b("net", {4, 3, 9, 9});
   const auto x = b.relu(b.conv("conv", b.images(), 16, {.kernel = {3}}));
   ir::Graph network = b.finish(b.linear("fc", b.flatten(b.global_avg_pool(x)), 3));
-  network.add_output("features", x);
+  network.add_output("features", x.id);
   const ir::Graph graph = training_step(lower::fuse(lower::for_training(network)), {.momentum = 0.9F});
   const auto fast = kernels::make_cpu_backend();
   const auto plain = kernels::make_reference_backend();

@@ -1,5 +1,3 @@
-#include "models/models.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,13 +6,19 @@
 
 #include "base/error.h"
 #include "lower/lower.h"
+#include "models/network_graph.h"
+#include "penstock/network.h"
 
-namespace penstock::models {
+namespace penstock {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+ir::Graph build_model(const std::string& name, const ModelOptions& options) {
+  return models::graph_of(Network::model(name, options));
+}
 
 std::int64_t parameter_count(const ir::Graph& graph) {
   std::int64_t count = 0;
@@ -44,7 +48,7 @@ struct Expected {
   std::int64_t parameters;
 };
 
-class ModelTest : public testing::TestWithParam<Expected> {};
+class ModelTest : public ::testing::TestWithParam<Expected> {};
 
 TEST_P(ModelTest, HasTheKnownNumberOfParameters) {
   const ir::Graph graph = build_model(GetParam().name, {.batch = 2});
@@ -63,7 +67,7 @@ TEST_P(ModelTest, HasTheSameStateInTrainingAndEvaluation) {
     EXPECT_TRUE(names.insert(tensor.name).second) << tensor.name;
     EXPECT_EQ(evaluation.carried[i].begin, evaluation.carried[i].end);
     const bool updated = training.carried[i].begin != training.carried[i].end;
-    EXPECT_EQ(updated, tensor.role == ir::Role::statistic) << tensor.name;
+    EXPECT_EQ(updated, tensor.role == ir::Role::buffer) << tensor.name;
   }
   EXPECT_EQ(count_ops(evaluation, ir::OpKind::dropout), 0U);
   EXPECT_EQ(count_ops(evaluation, ir::OpKind::batch_norm_statistics), 0U);
@@ -86,13 +90,14 @@ TEST_P(ModelTest, TakesChannelsClassesAndWidth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ModelTest,
-                         testing::Values(Expected{"lenet", 61'706}, Expected{"alexnet", 61'100'840},
-                                         Expected{"vgg16", 138'357'544}, Expected{"vgg19", 143'667'240},
-                                         Expected{"resnet18", 11'689'512}, Expected{"resnet34", 21'797'672},
-                                         Expected{"resnet50", 25'557'032}, Expected{"resnet101", 44'549'160},
-                                         Expected{"resnet152", 60'192'808},
-                                         Expected{"densenet121", 7'978'856},
-                                         Expected{"inception-v4", 42'679'816}),
+                         ::testing::Values(Expected{"lenet", 61'706}, Expected{"alexnet", 61'100'840},
+                                           Expected{"vgg16", 138'357'544}, Expected{"vgg19", 143'667'240},
+                                           Expected{"resnet18", 11'689'512}, Expected{"resnet34", 21'797'672},
+                                           Expected{"resnet50", 25'557'032},
+                                           Expected{"resnet101", 44'549'160},
+                                           Expected{"resnet152", 60'192'808},
+                                           Expected{"densenet121", 7'978'856},
+                                           Expected{"inception-v4", 42'679'816}),
                          [](const auto& test) {
                            std::string name = test.param.name;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -217,4 +222,4 @@ TEST(Models, DropoutCanBeLeftOut) {
 }
 
 }  // namespace
-}  // namespace penstock::models
+}  // namespace penstock

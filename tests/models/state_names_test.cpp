@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
-#include "models/models.h"
+#include "models/network_graph.h"
 
-namespace penstock::models {
+namespace penstock {
 namespace {
 
 /// The lines that tests/golden/make_golden.py makes of a torchvision model's state dict.
@@ -27,7 +27,7 @@ TEST(StateNames, AreTorchvisions) {
   const nlohmann::json digests = nlohmann::json::parse(file);
   EXPECT_EQ(digests.size(), 10U);
   for (const auto& [name, expected] : digests.items()) {
-    const std::vector<std::string> lines = state_lines(build_model(name, {.batch = 2}));
+    const std::vector<std::string> lines = state_lines(models::graph_of(Network::model(name, {.batch = 2})));
     EXPECT_EQ(lines.size(), expected["count"].get<std::size_t>()) << name;
     Sha256 digest;
     for (const std::string& line : lines) digest.update(line.data(), line.size());
@@ -36,4 +36,4 @@ TEST(StateNames, AreTorchvisions) {
 }
 
 }  // namespace
-}  // namespace penstock::models
+}  // namespace penstock

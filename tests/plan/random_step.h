@@ -107,7 +107,7 @@ inline RandomStep random_step(std::uint64_t seed, const RandomStepOptions& optio
     }
     add_op(ir::OpKind::conv, ir::Phase::forward, name, inputs, outputs);
     if (dice.one_in(3)) {
-      const ir::TensorId running = state(name + ".running", ir::Role::statistic, shape());
+      const ir::TensorId running = state(name + ".running", ir::Role::buffer, shape());
       if (options.training) {
         const ir::TensorId updated = g.add_successor(running, name + ".running'");
         add_op(ir::OpKind::statistics_update, ir::Phase::forward, name + ".statistics", {running, y},

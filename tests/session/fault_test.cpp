@@ -2,11 +2,11 @@
 #include <omp.h>
 
 #include "base/error.h"
-#include "models/builder.h"
 #include "models/network_graph.h"
 #include "plan/budget_error.h"
 #include "session/checkpoint.h"
 #include "session/runner.h"
+#include "support/classifier_builder.h"
 #include "support/run_program.h"
 #include "tier/faulty_file_io.h"
 #include "tier/faulty_tier.h"
@@ -16,10 +16,10 @@ namespace {
 
 /// A small network of everything that could depend on the tier: batch norm, dropout, momentum.
 Network small_network() {
-  models::Builder b("small", {32, 1, 16, 16}, {});
-  models::ConvOptions same;
+  testing::ClassifierBuilder b("small", {32, 1, 16, 16});
+  ConvOptions same;
   same.padding = {1};
-  models::Value x = b.relu(b.batch_norm("norm1", b.conv("conv1", b.images(), 16, same)));
+  Value x = b.relu(b.batch_norm("norm1", b.conv("conv1", b.images(), 16, same)));
   x = b.relu(b.batch_norm("norm2", b.conv("conv2", x, 16, same)));
   x = b.dropout(b.flatten(b.max_pool(x, {})), 0.2F);
   return models::make_network(b.finish(b.linear("classifier", b.relu(b.linear("hidden", x, 64)), 4)));

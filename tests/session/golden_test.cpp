@@ -8,7 +8,7 @@
 
 #include "autodiff/backward.h"
 #include "lower/lower.h"
-#include "models/models.h"
+#include "models/network_graph.h"
 #include "session/optimizer.h"
 #include "support/hashed_values.h"
 #include "support/plain_executable.h"
@@ -45,13 +45,13 @@ class GoldenTest : public ::testing::TestWithParam<GoldenCase> {
   bool lowered() const { return GetParam().path == Path::lowered; }
 
   ir::Graph forward(bool training) const {
-    const models::ModelOptions options{.batch = golden_["batch"],
-                                       .channels = golden_["channels"],
-                                       .image_size = golden_["image_size"],
-                                       .classes = golden_["classes"],
-                                       .width = golden_["width"],
-                                       .dropout = false};
-    ir::Graph graph = models::build_model(GetParam().model, options);
+    const ModelOptions options{.batch = golden_["batch"],
+                               .channels = golden_["channels"],
+                               .image_size = golden_["image_size"],
+                               .classes = golden_["classes"],
+                               .width = golden_["width"],
+                               .dropout = false};
+    ir::Graph graph = models::graph_of(Network::model(GetParam().model, options));
     graph = training ? lower::for_training(std::move(graph)) : lower::for_evaluation(std::move(graph));
     return lowered() ? lower::fuse(graph) : graph;
   }

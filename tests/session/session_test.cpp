@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "memory/process.h"
-#include "models/builder.h"
 #include "models/network_graph.h"
+#include "support/classifier_builder.h"
 #include "support/run_program.h"
 
 namespace penstock {
@@ -19,10 +19,10 @@ namespace {
 using ::testing::HasSubstr;
 
 Network small_network(std::int64_t batch = 16) {
-  models::Builder b("small", {batch, 1, 8, 8}, {});
-  models::ConvOptions same;
+  testing::ClassifierBuilder b("small", {batch, 1, 8, 8});
+  ConvOptions same;
   same.padding = {1};
-  models::Value x = b.relu(b.batch_norm("norm", b.conv("conv", b.images(), 8, same)));
+  Value x = b.relu(b.batch_norm("norm", b.conv("conv", b.images(), 8, same)));
   return models::make_network(b.finish(b.linear("classifier", b.dropout(b.flatten(x), 0.2F), 4)));
 }
 

@@ -1,13 +1,11 @@
-#include "models/window.h"
+#include "models/sliding.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "models/builder.h"
-
-namespace penstock::models {
+namespace penstock {
 
 namespace {
 
@@ -38,13 +36,13 @@ std::vector<std::int64_t> spatial(const std::string& layer, const char* what, co
   return given.size() == axes ? given : std::vector<std::int64_t>(axes, given[0]);
 }
 
-void check_fits(const Window& window, const ir::Shape& x) {
-  for (std::size_t i = 0; i < window.kernel.size(); ++i) {
-    const std::int64_t reach = window.dilation[i] * (window.kernel[i] - 1) + 1;
-    if (x[i + 2] + 2 * window.padding[i] < reach) {
-      throw TooSmallError(fmt::format("layer {} ({} {}, stride {}, padding {}) would get {}", window.layer,
-                                      window.kind, extents_text(window.kernel), brief(window.stride),
-                                      brief(window.padding), extents_text(extents_of(x))));
+void check_fits(const Sliding& sliding, const ir::Shape& x) {
+  for (std::size_t i = 0; i < sliding.kernel.size(); ++i) {
+    const std::int64_t reach = sliding.dilation[i] * (sliding.kernel[i] - 1) + 1;
+    if (x[i + 2] + sliding.padding_begin[i] + sliding.padding_end[i] < reach) {
+      throw TooSmallError(fmt::format("layer {} ({} {}, stride {}, padding {}) would get {}", sliding.layer,
+                                      sliding.kind, extents_text(sliding.kernel), brief(sliding.stride),
+                                      brief(sliding.padding_begin), extents_text(extents_of(x))));
     }
   }
 }
@@ -57,4 +55,4 @@ std::vector<std::int64_t> extents_of(const ir::Shape& shape) {
   return {shape.dims().begin() + 2, shape.dims().end()};
 }
 
-}  // namespace penstock::models
+}  // namespace penstock
