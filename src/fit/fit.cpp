@@ -72,11 +72,14 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
   return best;
 }
 
-/// Waits and computes again for so little that no other pool can be better.
+/// Waits and computes again for so little that no other pool can be better, or, where planning takes long, not by
+/// much.
 bool hardly_worse_than_compute(const Fit& fit) {
-  constexpr double kLittle = 0.03;
-  return fit.prediction && fit.prediction->stall_seconds + fit.prediction->recompute_seconds <
-                               kLittle * fit.prediction->step_seconds;
+  constexpr std::size_t kLongStep = 10000;
+  if (!fit.prediction) return false;
+  const double little = fit.training->problem.ops.size() < kLongStep ? 0.03 : 0.1;
+  return fit.prediction->stall_seconds + fit.prediction->recompute_seconds <
+         little * fit.prediction->step_seconds;
 }
 
 double judged_seconds(const Fit& fit) {

@@ -142,7 +142,8 @@ std::optional<Fit> PoolFitter::any(plan::PolicyKind policy, std::int64_t capacit
   for (std::int64_t rounding = coarsest;; rounding = std::max(rounding / 4, kFinestRounding)) {
     const std::shared_ptr<const PoolModel> pool = model(rounding);
     std::int64_t given = least_given(policy, *pool);
-    for (int i = 0; i < kGivenTries; ++i, given += given / kGivenStep) {
+    const int tries = tries_of(kGivenTries);
+    for (int i = 0; i < tries; ++i, given += given / kGivenStep * (kGivenTries / tries)) {
       try {
         Fit found = fit(policy, pool, given, nullptr);
         if (found.pool_bytes <= capacity_bytes) return found;
@@ -154,6 +155,13 @@ std::optional<Fit> PoolFitter::any(plan::PolicyKind policy, std::int64_t capacit
     }
     if (kind_ == PoolKind::packed || rounding == kFinestRounding) return std::nullopt;
   }
+}
+
+int PoolFitter::tries_of(int most) const {
+  constexpr std::int64_t kOps = 20000;
+  std::int64_t ops = 1;
+  for (const lower::Executable* step : steps_.all()) ops += static_cast<std::int64_t>(step->graph.ops.size());
+  return static_cast<int>(std::clamp<std::int64_t>(kOps / ops, std::min(most, 2), most));
 }
 
 Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, const plan::Profile* profile,
@@ -168,7 +176,8 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
     given = static_cast<std::int64_t>(static_cast<double>(capacity_bytes) * share);
   }
   const std::int64_t step_bytes = capacity_bytes / 32;
-  for (int i = 0; i < kFullestTries && given > too_little && given < too_much; ++i) {
+  const int tries = tries_of(kFullestTries);
+  for (int i = 0; i < tries && given > too_little && given < too_much; ++i) {
     std::int64_t next = 0;
     try {
       Fit found = fit(policy, pool, given, profile);

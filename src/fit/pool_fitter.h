@@ -33,6 +33,8 @@ class PoolFitter {
           const plan::Profile* profile) const;
   /// The least that the policy can be given.
   std::int64_t least_given(plan::PolicyKind policy, const PoolModel& model) const;
+  /// How often something is tried: less for long steps, so that the time grows about linearly with them.
+  int tries_of(int most) const;
   plan::PlanOptions plan_options(plan::PolicyKind policy) const;
   /// The times to plan by, where the policy asks for any.
   std::optional<plan::Profile> profile_of(const lower::Executable& step, const plan::Problem& problem,
