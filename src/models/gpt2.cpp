@@ -48,7 +48,8 @@ class Gpt2 {
     ir::AttentionAttrs attrs;
     attrs.heads = attrs.kv_heads = config_.heads;
     attrs.causal = true;
-    attrs.scale = 1 / std::sqrt(static_cast<float>(config_.width / config_.heads));
+    const std::int64_t head_width = config_.width / config_.heads;
+    attrs.scale = 1 / std::sqrt(static_cast<float>(head_width));
     attrs.dropout = dropout_;
     const Value qkv = net_.linear(name + ".c_attn", x, {3 * config_.width, true, true, normal(kDeviation)});
     return project(name, net_.attention(name, {qkv}, attrs));
