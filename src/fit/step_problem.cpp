@@ -22,8 +22,9 @@ bool can_overwrite(const lower::Executable& step, std::size_t op, std::size_t ou
                      [&](const auto& kernel) { return kernel->can_overwrite(output, input); });
 }
 
-/// Where an op may write over what it reads. Lowering has let them share where nobody reads that later; here
-/// it is for the plan to say whether it is made anew.
+/// Where an op may write over what it reads. A pool that cannot move memory has no plans that do, but the
+/// bound is to hold for all plans, so it must know. Lowering has let them share where nobody reads that
+/// later; here it is for the plan to say whether it is made anew.
 void find_overwrites(const lower::Executable& step, plan::Problem& problem) {
   const auto may_share = [&](const ir::Tensor& tensor) {
     return !problem.storage(tensor.storage).carried && tensor.role != ir::Role::input &&

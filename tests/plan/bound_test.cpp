@@ -32,6 +32,17 @@ TEST(Bound, IsNeverAboveAnyPlan) {
         const Bound bound = lower_bound(problem, profile);
         EXPECT_GE(bound.seconds, bound.compute_seconds);
         by_memory += bound.kind == BoundKind::memory ? 1 : 0;
+        // In a pool that does not move memory no plan writes over what it reads, but the bound is for both
+        // pools.
+        Problem unmoved = problem;
+        unmoved.remaps = false;
+        EXPECT_EQ(lower_bound(unmoved, profile).seconds, bound.seconds);
+        if (overwriting && part == 2) {
+          PlanOptions options;
+          options.policy = PolicyKind::automatic;
+          options.profile = &profile;
+          EXPECT_EQ(count(make_plan(unmoved, options), Action::adopt), 0);
+        }
         for (const PolicyKind policy : all_policies()) {
           PlanOptions options;
           options.policy = policy;
