@@ -36,7 +36,7 @@ double boundary_seconds(const Problem& problem, const std::vector<TierPrice>& ti
 
 /// The op that finds most in use in each part of the step; the neediest first.
 std::vector<ir::OpId> needy_ops(const Problem& problem) {
-  const std::vector<std::int64_t> bytes = base_memory(problem, SwapSet(problem));
+  const std::vector<std::int64_t> bytes = base_memory(Step(problem), SwapSet(problem));
   std::vector<ir::OpId> found;
   for (std::size_t part = 0; part < kCuts; ++part) {
     const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() * part / kCuts);

@@ -20,23 +20,28 @@ struct Gap {
   bool hurried = false;  ///< too short for its transfers: stalls compute
   double seconds = 0;    ///< of compute between its two uses
   double cost = 0;
+  std::int64_t bytes = 0;  ///< of memory that it frees
+  double score = 0;        ///< what it frees, how long, for its cost
 };
 
 class Chooser {
  public:
-  Chooser(const Problem& problem, const Profile& profile, const TransferPrices& prices,
+  Chooser(const Step& step, const Profile& profile, const TransferPrices& prices,
           const GapMap<double>* recompute_seconds)
-      : problem_(problem),
+      : step_(step),
+        budget_bytes_(step.problem().budget_bytes),
         profile_(profile),
         prices_(prices),
         recompute_seconds_(recompute_seconds),
-        positions_(static_cast<Position>(problem.ops.size())),
-        result_{SwapSet(problem), SwapSet(problem)},
-        memory_(problem.ops.size()),
-        starts_(problem.ops.size() + 1) {
+        positions_(step.positions()),
+        result_{SwapSet(step), SwapSet(step)},
+        memory_(static_cast<std::size_t>(step.positions())) {
+    start_seconds_.reserve(static_cast<std::size_t>(positions_) + 1);
+    anchors_.reserve(static_cast<std::size_t>(positions_));
     start_seconds_.push_back(0);
     ir::OpId next = 0;
-    for (const ir::OpId op : problem.order) {
+    for (Position p = 0; p < positions_; ++p) {
+      const ir::OpId op = step.op(p);
       start_seconds_.push_back(start_seconds_.back() + profile.seconds(op));
       anchors_.push_back(std::min<ir::OpId>(next, static_cast<ir::OpId>(prices.read.size()) - 1));
       if (op == next) ++next;
@@ -44,8 +49,9 @@ class Chooser {
   }
 
   Evictions choose() {
-    memory_.add_all(base_memory(problem_, result_.swapped));
+    memory_.add_all(base_memory(step_, result_.swapped));
     find_gaps();
+    find_starts();
     sweep(true);
     sweep(false);
     take_back();
@@ -54,21 +60,21 @@ class Chooser {
 
  private:
   void find_gaps() {
-    for (std::size_t s = 0; s < problem_.storages.size(); ++s) {
-      const StorageInfo& storage = problem_.storages[s];
+    for (std::size_t s = 0; s < step_.storages(); ++s) {
+      const StorageUses storage = step_.storage(static_cast<ir::StorageId>(s));
       if (storage.footprint_bytes == 0) continue;
       bool written = storage.carried;
       for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
         written |= storage.accesses[k].writes;
-        if (is_needed_after(storage, k)) add_gap(static_cast<ir::StorageId>(s), k, written);
+        if (is_needed_after(storage, k)) add_gap(static_cast<ir::StorageId>(s), storage, k, written);
       }
     }
   }
 
-  void add_gap(ir::StorageId s, std::size_t access, bool written) {
-    const StorageInfo& storage = problem_.storage(s);
+  void add_gap(ir::StorageId s, const StorageUses& storage, std::size_t access, bool written) {
     Gap gap;
     gap.storage = s;
+    gap.bytes = storage.footprint_bytes;
     gap.access = access;
     gap.wrap = is_wrap(storage, access);
     const Position use = storage.accesses[access].position;
@@ -97,9 +103,26 @@ class Chooser {
       gap.cost = recompute_seconds_->at(s, access);
     }
     if (gap.cost == std::numeric_limits<double>::infinity()) return;
-    starts_[static_cast<std::size_t>(gap.wrap ? 0 : gap.first)].push_back(gaps_.size());
-    if (gap.wrap) starts_[static_cast<std::size_t>(gap.first)].push_back(gaps_.size());
+    gap.score = gap.seconds * static_cast<double>(gap.bytes) / (gap.cost + 1e-12);
     gaps_.push_back(gap);
+  }
+
+  /// Sorts the gaps by where they begin to cover positions, which those over the boundary do twice.
+  void find_starts() {
+    first_start_.assign(static_cast<std::size_t>(positions_) + 2, 0);
+    const auto for_each_start = [&](const auto& use) {
+      for (std::size_t g = 0; g < gaps_.size(); ++g) {
+        use(static_cast<std::size_t>(gaps_[g].wrap ? 0 : gaps_[g].first), g);
+        if (gaps_[g].wrap) use(static_cast<std::size_t>(gaps_[g].first), g);
+      }
+    };
+    for_each_start([&](std::size_t position, std::size_t) { ++first_start_[position + 1]; });
+    for (std::size_t p = 1; p < first_start_.size(); ++p) first_start_[p] += first_start_[p - 1];
+    starts_.resize(first_start_.back());
+    std::vector<std::uint32_t> next = first_start_;
+    for_each_start([&](std::size_t position, std::size_t g) {
+      starts_[next[position]++] = static_cast<std::uint32_t>(g);
+    });
   }
 
   SwapSet& set_of(const Gap& gap) { return gap.drop ? result_.dropped : result_.swapped; }
@@ -109,13 +132,8 @@ class Chooser {
                     : position >= gap.first && position <= gap.last;
   }
 
-  double score(const Gap& gap) const {
-    return gap.seconds * static_cast<double>(problem_.storage(gap.storage).footprint_bytes) /
-           (gap.cost + 1e-12);
-  }
-
   void add(const Gap& gap, int sign) {
-    const std::int64_t bytes = sign * problem_.storage(gap.storage).footprint_bytes;
+    const std::int64_t bytes = sign * gap.bytes;
     if (gap.wrap) {
       memory_.add(gap.first, positions_ - 1, bytes);
       memory_.add(0, gap.last, bytes);
@@ -126,12 +144,14 @@ class Chooser {
 
   /// Hurried gaps only where nothing else helps.
   void sweep(bool without_hurried) {
-    std::priority_queue<std::pair<double, std::size_t>> open;
+    std::priority_queue<std::pair<double, std::uint32_t>> open;
     for (Position i = 0; i < positions_; ++i) {
-      for (const std::size_t g : starts_[static_cast<std::size_t>(i)]) {
-        if (!without_hurried || !gaps_[g].hurried) open.emplace(score(gaps_[g]), g);
+      const auto p = static_cast<std::size_t>(i);
+      for (std::uint32_t k = first_start_[p]; k < first_start_[p + 1]; ++k) {
+        const std::uint32_t g = starts_[k];
+        if (!without_hurried || !gaps_[g].hurried) open.emplace(gaps_[g].score, g);
       }
-      while (memory_.at(i) > problem_.budget_bytes && !open.empty()) {
+      while (memory_.at(i) > budget_bytes_ && !open.empty()) {
         const Gap& gap = gaps_[open.top().second];
         open.pop();
         if (!covers(gap, i) || set_of(gap).contains(gap.storage, gap.access)) continue;
@@ -148,7 +168,7 @@ class Chooser {
       if (set_of(gaps_[g]).contains(gaps_[g].storage, gaps_[g].access)) order.push_back(g);
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return gaps_[a].hurried != gaps_[b].hurried ? gaps_[a].hurried : score(gaps_[a]) < score(gaps_[b]);
+      return gaps_[a].hurried != gaps_[b].hurried ? gaps_[a].hurried : gaps_[a].score < gaps_[b].score;
     });
     for (const std::size_t g : order) {
       const Gap& gap = gaps_[g];
@@ -159,13 +179,14 @@ class Chooser {
       } else {
         highest = memory_.max(gap.first, gap.last);
       }
-      if (highest + problem_.storage(gap.storage).footprint_bytes > problem_.budget_bytes) continue;
+      if (highest + gap.bytes > budget_bytes_) continue;
       set_of(gap).set(gap.storage, gap.access, 0);
       add(gap, 1);
     }
   }
 
-  const Problem& problem_;
+  const Step& step_;
+  std::int64_t budget_bytes_;
   const Profile& profile_;
   const TransferPrices& prices_;
   const GapMap<double>* recompute_seconds_;
@@ -176,14 +197,15 @@ class Chooser {
   std::vector<ir::OpId>
       anchors_;  ///< by position: the op that runs there or, of reruns, the one they run for
   std::vector<Gap> gaps_;
-  std::vector<std::vector<std::size_t>> starts_;  ///< gaps that begin to cover a position
+  std::vector<std::uint32_t> starts_;       ///< by position: gaps that begin to cover it there
+  std::vector<std::uint32_t> first_start_;  ///< where in starts_ those of a position begin
 };
 
 }  // namespace
 
-Evictions choose_evictions(const Problem& problem, const Profile& profile, const TransferPrices& prices,
+Evictions choose_evictions(const Step& step, const Profile& profile, const TransferPrices& prices,
                            const GapMap<double>* recompute_seconds) {
-  return Chooser(problem, profile, prices, recompute_seconds).choose();
+  return Chooser(step, profile, prices, recompute_seconds).choose();
 }
 
 }  // namespace penstock::plan

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "plan/problem.h"
 #include "plan/profile.h"
 #include "plan/swap_set.h"
 
@@ -24,7 +23,7 @@ struct Evictions {
 /// the budget, the gaps that free most for longest at the least price; then takes back those that turned out
 /// needless. Leaves a set that exceeds the budget only where there is no other. `recompute_seconds`: what
 /// making each gap's value anew costs, infinite where it cannot be; null: nothing is dropped.
-Evictions choose_evictions(const Problem& problem, const Profile& profile, const TransferPrices& prices,
+Evictions choose_evictions(const Step& step, const Profile& profile, const TransferPrices& prices,
                            const GapMap<double>* recompute_seconds);
 
 }  // namespace penstock::plan

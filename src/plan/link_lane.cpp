@@ -13,6 +13,7 @@ double LinkProfile::seconds(ir::ExchangeKind kind, std::int64_t size_bytes) cons
 }
 
 double LinkLane::ready_seconds(ir::OpId id) const {
+  if (profile_.ranks <= 1) return 0;
   const ir::Op& op = graph_.op(id);
   if (!ir::is_exchange_wait(op.kind)) return 0;
   const auto found = end_seconds_.find(op.attrs_as<ir::ExchangeAttrs>().bucket);
@@ -20,6 +21,7 @@ double LinkLane::ready_seconds(ir::OpId id) const {
 }
 
 std::optional<LinkLane::Interval> LinkLane::start(ir::OpId id, double now_seconds) {
+  if (profile_.ranks <= 1) return std::nullopt;
   const ir::Op& op = graph_.op(id);
   if (op.kind != ir::OpKind::reduce_start && op.kind != ir::OpKind::gather_start) return std::nullopt;
   const auto& attrs = op.attrs_as<ir::ExchangeAttrs>();

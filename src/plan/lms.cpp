@@ -99,7 +99,7 @@ class LmsWalk {
     for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
       for (const auto& [storage, reads] : arrivals_[i]) arrive(storage, reads);
       make_room(problem_.ops[i].scratch_bytes[0]);
-      builder_.run(static_cast<Position>(i));
+      builder_.run(static_cast<ir::OpId>(i));
       for (const auto& [storage, needed_again] : departures_[i]) {
         if (needed_again) {
           retired_.add(storage);

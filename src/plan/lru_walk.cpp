@@ -7,28 +7,27 @@
 
 namespace penstock::plan {
 
-LruWalk::LruWalk(const Problem& problem, const std::vector<std::uint8_t>& expensive, const SwapSet* early)
-    : problem_(problem),
+LruWalk::LruWalk(const Step& step, const std::vector<std::uint8_t>& expensive, const SwapSet* early)
+    : step_(step),
       expensive_(expensive),
       early_(early),
-      evicted_(problem),
-      builder_(begin_with_state_resident(problem)),
-      stamps_(problem.storages.size(), -1),
-      next_access_(problem.storages.size(), 0) {}
+      evicted_(step),
+      builder_(begin_with_state_resident(step.problem())),
+      stamps_(step.storages(), -1),
+      next_access_(step.storages(), 0) {}
 
 void LruWalk::walk() {
-  const auto positions = static_cast<Position>(problem_.ops.size());
-  for (Position i = 0; i < positions; ++i) {
+  for (Position i = 0; i < step_.positions(); ++i) {
     bring(i);
     if (expensive_[static_cast<std::size_t>(i)] != 0) prefetch(i);
-    builder_.run(i);
+    builder_.run(step_.op(i));
     leave(i);
   }
-  end_with_state_resident(problem_, builder_);
+  end_with_state_resident(step_.problem(), builder_);
 }
 
 void LruWalk::touch(ir::StorageId s, Position position) {
-  const StorageInfo& storage = problem_.storage(s);
+  const StorageUses storage = step_.storage(s);
   if (storage.carried || !storage.swappable) return;
   forget(s);
   stamps_[static_cast<std::size_t>(s)] = position;
@@ -42,12 +41,12 @@ void LruWalk::forget(ir::StorageId s) {
 }
 
 void LruWalk::bring(Position position) {
-  const StepOp& info = problem_.ops[static_cast<std::size_t>(position)];
+  const StepOp& info = step_.at(position);
   // What the op uses is locked: it is not in the cache until the op has run.
   for (const Use& use : info.uses) forget(use.storage);
   for (const Use& use : info.uses) {
     if (builder_.mapped(use.storage)) continue;
-    make_room(problem_.storage(use.storage).footprint_bytes);
+    make_room(step_.storage(use.storage).footprint_bytes);
     if (use.reads) {
       builder_.swap_in(use.storage);
     } else {
@@ -59,26 +58,25 @@ void LruWalk::bring(Position position) {
 
 /// Reads in what the next expensive op and those before it need, as far as there is room without evicting.
 void LruWalk::prefetch(Position position) {
-  const std::int64_t scratch_bytes = problem_.ops[static_cast<std::size_t>(position)].scratch_bytes[0];
-  for (auto i = static_cast<std::size_t>(position) + 1; i < problem_.ops.size(); ++i) {
-    for (const Use& use : problem_.ops[i].uses) {
-      const StorageInfo& storage = problem_.storage(use.storage);
+  const std::int64_t scratch_bytes = step_.at(position).scratch_bytes[0];
+  for (Position i = position + 1; i < step_.positions(); ++i) {
+    for (const Use& use : step_.at(i).uses) {
+      const StorageUses storage = step_.storage(use.storage);
       const std::uint32_t next = next_access_[static_cast<std::size_t>(use.storage)];
       const bool is_away = !builder_.mapped(use.storage) && next > 0 &&
-                           evicted_.contains(use.storage, next - 1) &&
-                           storage.accesses[next].position == static_cast<Position>(i);
+                           evicted_.contains(use.storage, next - 1) && storage.accesses[next].position == i;
       if (!is_away || builder_.free_bytes() < storage.footprint_bytes + scratch_bytes) continue;
       builder_.swap_in(use.storage);
       touch(use.storage, position);
     }
-    if (expensive_[i] != 0) return;
+    if (expensive_[static_cast<std::size_t>(i)] != 0) return;
   }
 }
 
 void LruWalk::leave(Position position) {
-  for (const Use& use : problem_.ops[static_cast<std::size_t>(position)].uses) {
+  for (const Use& use : step_.at(position).uses) {
     const ir::StorageId s = use.storage;
-    const StorageInfo& storage = problem_.storage(s);
+    const StorageUses storage = step_.storage(s);
     const std::size_t access = next_access_[static_cast<std::size_t>(s)]++;
     if (!is_needed_after(storage, access)) {
       if (builder_.pending(s) != Transfer::none) builder_.wait(s);
@@ -107,24 +105,23 @@ void LruWalk::evict(ir::StorageId s) {
   builder_.release(s);
 }
 
-std::int64_t lru_bytes(const Problem& problem) {
+std::int64_t lru_bytes(const Step& step) {
   // State and what cannot be swapped weigh on every op while they live.
   std::int64_t state_bytes = 0;
-  for (const StorageInfo& storage : problem.storages) {
+  std::vector<std::int64_t> fixed(static_cast<std::size_t>(step.positions()) + 1, 0);
+  for (std::size_t s = 0; s < step.storages(); ++s) {
+    const StorageUses storage = step.storage(static_cast<ir::StorageId>(s));
     if (storage.carried) state_bytes += storage.footprint_bytes;
-  }
-  std::int64_t needed_bytes = state_bytes;
-  std::vector<std::int64_t> fixed(problem.ops.size() + 1, 0);
-  for (const StorageInfo& storage : problem.storages) {
     if (storage.carried || storage.swappable || storage.accesses.empty()) continue;
     fixed[static_cast<std::size_t>(storage.accesses.front().position)] += storage.footprint_bytes;
     fixed[static_cast<std::size_t>(storage.accesses.back().position) + 1] -= storage.footprint_bytes;
   }
-  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
-    state_bytes += fixed[i];
-    std::int64_t op_bytes = state_bytes + problem.ops[i].scratch_bytes[0];
-    for (const Use& use : problem.ops[i].uses) {
-      const StorageInfo& storage = problem.storage(use.storage);
+  std::int64_t needed_bytes = state_bytes;
+  for (Position p = 0; p < step.positions(); ++p) {
+    state_bytes += fixed[static_cast<std::size_t>(p)];
+    std::int64_t op_bytes = state_bytes + step.at(p).scratch_bytes[0];
+    for (const Use& use : step.at(p).uses) {
+      const StorageInfo& storage = step.problem().storage(use.storage);
       if (!storage.carried && storage.swappable) op_bytes += storage.footprint_bytes;
     }
     needed_bytes = std::max(needed_bytes, op_bytes);

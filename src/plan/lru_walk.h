@@ -17,7 +17,7 @@ class LruWalk {
  public:
   /// `expensive`: by position. `early`: gaps whose copy-outs start as soon as the gap begins, because room
   /// will be needed; null: none. All arguments must outlive it.
-  LruWalk(const Problem& problem, const std::vector<std::uint8_t>& expensive, const SwapSet* early);
+  LruWalk(const Step& step, const std::vector<std::uint8_t>& expensive, const SwapSet* early);
 
   /// Call it once, with the budget at least lru_bytes().
   void walk();
@@ -35,7 +35,7 @@ class LruWalk {
   void forget(ir::StorageId s);
   bool is_cached(ir::StorageId s) const { return stamps_[static_cast<std::size_t>(s)] >= 0; }
 
-  const Problem& problem_;
+  const Step& step_;
   const std::vector<std::uint8_t>& expensive_;
   const SwapSet* early_;
   SwapSet evicted_;
@@ -46,6 +46,6 @@ class LruWalk {
 };
 
 /// The smallest budget at which an LruWalk succeeds.
-std::int64_t lru_bytes(const Problem& problem);
+std::int64_t lru_bytes(const Step& step);
 
 }  // namespace penstock::plan

@@ -83,15 +83,13 @@ void PlanBuilder::adopt(const Overwrite& pair) {
   instructions_.push_back({Action::adopt, pair.to, 0, pair.from});
 }
 
-void PlanBuilder::run(Position position, std::int32_t variant) {
-  const StepOp& info = problem_.ops[static_cast<std::size_t>(position)];
+void PlanBuilder::run(ir::OpId op, std::int32_t variant) {
+  const StepOp& info = problem_.op(op);
   for (const Use& use : info.uses) {
-    const Transfer pending = at(use.storage).pending;
-    if (pending == Transfer::read || (pending == Transfer::write && use.writes)) wait(use.storage);
-  }
-  const ir::OpId op = problem_.order[static_cast<std::size_t>(position)];
-  for (const ir::TensorId output : problem_.graph->op(op).outputs) {
-    at(problem_.graph->tensor(output).storage).in_memory = output;
+    State& state = at(use.storage);
+    if (state.pending == Transfer::read || (state.pending == Transfer::write && use.writes))
+      wait(use.storage);
+    if (use.writes) state.in_memory = use.made;
   }
   peak_bytes_ = std::max(peak_bytes_, used_bytes_ + info.scratch_bytes[static_cast<std::size_t>(variant)]);
   emit(Action::run, op, variant);

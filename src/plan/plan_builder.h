@@ -36,9 +36,8 @@ class PlanBuilder {
   /// The op that is run at once behind it writes `pair.to` over `pair.from`; nothing that it uses is being
   /// moved.
   void adopt(const Overwrite& pair);
-  /// Waits for the reads of what the op uses and the writes of what it changes, then runs it: the op at a
-  /// position of the step.
-  void run(Position position, std::int32_t variant = 0);
+  /// Waits for the reads of what the op uses and the writes of what it changes, then runs it.
+  void run(ir::OpId op, std::int32_t variant = 0);
 
   /// Whether the pending transfer began in this plan and can be taken back.
   bool can_cancel(ir::StorageId s) const;

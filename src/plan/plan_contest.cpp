@@ -17,23 +17,22 @@ PlanContest::PlanContest(const Problem& problem, const Profile& profile, int pla
 }
 
 Simulation PlanContest::consider(Plan plan) {
+  --plans_left_;
+  Simulation simulation = simulate(problem_, plan, profile_, true);
+  if (best_ && simulation.step_seconds >= best_seconds_) return simulation;
   const CheckResult result = check(problem_, plan);
   require(result.ok, result.message.c_str());
   plan.summary = result.summary;
-  --plans_left_;
-  Simulation simulation = simulate(problem_, plan, profile_, true);
-  if (!best_ || simulation.step_seconds < best_seconds_) {
-    best_seconds_ = simulation.step_seconds;
-    best_ = std::move(plan);
-  }
+  best_seconds_ = simulation.step_seconds;
+  best_ = std::move(plan);
   return simulation;
 }
 
-std::optional<Simulation> PlanContest::consider(const Problem& longer, const SwapSet& swaps,
+std::optional<Simulation> PlanContest::consider(const Step& step, const SwapSet& swaps,
                                                 WriteStart write_start) {
-  TimedWalk open(longer, profile_, swaps, {}, write_start);
+  TimedWalk open(step, profile_, swaps, {}, write_start);
   if (open.walk()) {
-    TimedWalk closed(longer, profile_, swaps, open.end(), write_start);
+    TimedWalk closed(step, profile_, swaps, open.end(), write_start);
     if (closed.walk()) return consider(closed.finish("auto"));
   }
   --plans_left_;

@@ -10,8 +10,8 @@
 
 namespace penstock::plan {
 
-/// Checks and simulates plans, counts them, and keeps the one with the shortest step. Problem and profile
-/// must outlive it.
+/// Simulates plans, counts them, and keeps the one with the shortest step, which is checked. Problem and
+/// profile must outlive it.
 class PlanContest {
  public:
   PlanContest(const Problem& problem, const Profile& profile, int plans);
@@ -27,8 +27,8 @@ class PlanContest {
 
   /// The simulation has a timeline.
   Simulation consider(Plan plan);
-  /// Plans a swap set of `longer`, which is the problem with reruns; nothing if it does not fit.
-  std::optional<Simulation> consider(const Problem& longer, const SwapSet& swaps, WriteStart write_start);
+  /// Plans a swap set of a step of the problem; nothing if it does not fit.
+  std::optional<Simulation> consider(const Step& step, const SwapSet& swaps, WriteStart write_start);
 
  private:
   const Problem& problem_;

@@ -6,6 +6,7 @@
 #include "plan/plan.h"
 #include "plan/problem.h"
 #include "plan/profile.h"
+#include "plan/step.h"
 
 namespace penstock::plan {
 
@@ -14,6 +15,8 @@ namespace penstock::plan {
 
 /// All state stays in memory; all else from its first use to its last.
 Plan plan_keep(const Problem& problem);
+/// The same over a step with reruns.
+Plan plan_keep(const Step& step);
 /// What `keep` needs.
 std::int64_t keep_bytes(const Problem& problem);
 

@@ -11,8 +11,8 @@ using GapId = std::pair<ir::StorageId, std::size_t>;
 class Polisher {
  public:
   Polisher(PlanContest& contest, Made made) : contest_(contest), made_(std::move(made)) {
-    for (std::size_t s = 0; s < made_.longer.storages.size(); ++s) {
-      const StorageInfo& storage = made_.longer.storages[s];
+    for (std::size_t s = 0; s < made_.step.storages(); ++s) {
+      const StorageUses storage = made_.step.storage(static_cast<ir::StorageId>(s));
       for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
         const bool movable = storage.swappable && storage.footprint_bytes > 0 && is_needed_after(storage, k);
         if (movable) gaps_.emplace_back(static_cast<ir::StorageId>(s), k);
@@ -49,7 +49,7 @@ class Polisher {
 
   /// Takes the change if it makes the step shorter.
   bool attempt(const SwapSet& swaps, WriteStart write_start) {
-    const std::optional<Simulation> simulation = contest_.consider(made_.longer, swaps, write_start);
+    const std::optional<Simulation> simulation = contest_.consider(made_.step, swaps, write_start);
     if (!simulation || simulation->step_seconds >= made_.seconds) return false;
     made_.swaps = swaps;
     made_.write_start = write_start;

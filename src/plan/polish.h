@@ -4,9 +4,9 @@
 
 namespace penstock::plan {
 
-/// What a plan was made of: the step with its reruns, and what is swapped in it.
+/// What a plan was made of: the step with its reruns and what is swapped in it.
 struct Made {
-  Problem longer;
+  Step step;
   SwapSet swaps;
   WriteStart write_start = WriteStart::at_gap;
   double seconds = 0;

@@ -43,6 +43,7 @@ class Pooch {
   Pooch(const Problem& problem, const Profile& profile)
       : problem_(problem),
         profile_(profile),
+        step_(problem),
         recomputer_(problem),
         map_of_(problem.storages.size(), -1),
         plans_left_(std::max(kFewestPlans, kPlannedOps / (static_cast<int>(problem.ops.size()) + 1))) {
@@ -52,7 +53,7 @@ class Pooch {
   Plan search() {
     best_ = evaluate(std::vector<MapClass>(maps_.size(), MapClass::swap));
     if (!best_.plan) {
-      const std::vector<std::int64_t> bytes = base_memory(problem_, swaps_of(problem_, best_.classes));
+      const std::vector<std::int64_t> bytes = base_memory(step_, swaps_of(step_, best_.classes));
       throw BudgetError("pooch", *std::max_element(bytes.begin(), bytes.end()), problem_.budget_bytes);
     }
     const Choice swapped = best_;
@@ -91,16 +92,16 @@ class Pooch {
     }
   }
 
-  SwapSet set_of(const Problem& problem, const std::vector<MapClass>& classes, MapClass wanted) const {
-    SwapSet set(problem);
+  SwapSet set_of(const Step& step, const std::vector<MapClass>& classes, MapClass wanted) const {
+    SwapSet set(step);
     for (std::size_t m = 0; m < maps_.size(); ++m) {
       if (classes[m] == wanted) set.set(maps_[m].storage, maps_[m].access, 1);
     }
     return set;
   }
 
-  SwapSet swaps_of(const Problem& problem, const std::vector<MapClass>& classes) const {
-    return set_of(problem, classes, MapClass::swap);
+  SwapSet swaps_of(const Step& step, const std::vector<MapClass>& classes) const {
+    return set_of(step, classes, MapClass::swap);
   }
 
   /// Times the step with these classes.
@@ -108,8 +109,8 @@ class Pooch {
     --plans_left_;
     Choice choice;
     choice.classes = std::move(classes);
-    SwapSet dropped = set_of(problem_, choice.classes, MapClass::recompute);
-    const Problem longer = with_reruns(problem_, recomputer_.reruns(dropped));
+    SwapSet dropped = set_of(step_, choice.classes, MapClass::recompute);
+    const Step longer(problem_, recomputer_.reruns(dropped));
     const SwapSet swaps = swaps_of(longer, choice.classes);
     TimedWalk walk(longer, profile_, swaps,
                    std::vector<AtBoundary>(problem_.storages.size(), AtBoundary::kept));
@@ -170,7 +171,7 @@ class Pooch {
   }
 
   bool fits(const std::vector<MapClass>& classes) const {
-    const std::vector<std::int64_t> bytes = base_memory(problem_, swaps_of(problem_, classes));
+    const std::vector<std::int64_t> bytes = base_memory(step_, swaps_of(step_, classes));
     return *std::max_element(bytes.begin(), bytes.end()) <= problem_.budget_bytes;
   }
 
@@ -180,7 +181,7 @@ class Pooch {
       if (plans_left_ <= 0) return;
       std::vector<MapClass> classes = best_.classes;
       MemoryCurve memory(problem_.ops.size());
-      memory.add_all(base_memory(problem_, swaps_of(problem_, classes)));
+      memory.add_all(base_memory(step_, swaps_of(step_, classes)));
       for (std::size_t m = 0; m < maps_.size(); ++m) {
         const FeatureMap& map = maps_[m];
         const std::int64_t bytes = problem_.storage(map.storage).footprint_bytes;
@@ -222,6 +223,7 @@ class Pooch {
 
   const Problem& problem_;
   const Profile& profile_;
+  Step step_;  ///< without reruns
   Recomputer recomputer_;
   std::vector<FeatureMap> maps_;
   std::vector<std::int32_t> map_of_;  ///< by storage; -1: none

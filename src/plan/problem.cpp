@@ -1,7 +1,6 @@
 #include "plan/problem.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -9,14 +8,15 @@
 namespace penstock::plan {
 namespace {
 
-void add_use(std::vector<Use>& uses, ir::StorageId storage, bool reads, bool writes) {
+void add_use(std::vector<Use>& uses, ir::StorageId storage, bool reads, ir::TensorId made) {
   const auto found =
       std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.storage == storage; });
   if (found == uses.end()) {
-    uses.push_back({storage, reads, writes});
+    uses.push_back({storage, reads, made != ir::kNone, made});
   } else {
     found->reads |= reads;
-    found->writes |= writes;
+    found->writes |= made != ir::kNone;
+    if (made != ir::kNone) found->made = made;
   }
 }
 
@@ -47,13 +47,11 @@ void describe_ops(Problem& problem, const PoolRule& rule,
                   std::span<const std::vector<std::int64_t>> scratch_bytes) {
   const ir::Graph& graph = *problem.graph;
   problem.ops.resize(graph.ops.size());
-  problem.order.resize(graph.ops.size());
-  std::iota(problem.order.begin(), problem.order.end(), 0);
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     StepOp& info = problem.ops[i];
-    for (const ir::TensorId t : graph.ops[i].inputs) add_use(info.uses, graph.tensor(t).storage, true, false);
-    for (const ir::TensorId t : graph.ops[i].outputs)
-      add_use(info.uses, graph.tensor(t).storage, false, true);
+    for (const ir::TensorId t : graph.ops[i].inputs)
+      add_use(info.uses, graph.tensor(t).storage, true, ir::kNone);
+    for (const ir::TensorId t : graph.ops[i].outputs) add_use(info.uses, graph.tensor(t).storage, false, t);
     for (const std::int64_t bytes : scratch_bytes[i]) {
       info.scratch_bytes.push_back(bytes == 0 ? 0 : rule.footprint_bytes(bytes));
     }

@@ -16,9 +16,8 @@ namespace penstock::plan {
 /// memory or on the tier while this graph runs.
 inline constexpr ir::TensorId kForeignValue = -2;
 
-/// An index into the step: which place in the order of execution. An ir::OpId is an index into the graph. In
-/// a problem as it is made the two agree, op i stands at position i; where a policy runs ops again, the step
-/// is longer than the graph, and Problem::order tells the op at each position.
+/// An index into a step's order of execution. An ir::OpId is an index into the graph. In the order of the
+/// graph the two agree, op i stands at position i; where a policy runs ops again the step is longer (step.h).
 using Position = std::int32_t;
 
 /// One op's use of one storage. Reads and writes both: the op changes it in standing.
@@ -26,6 +25,7 @@ struct Use {
   ir::StorageId storage = ir::kNone;
   bool reads = false;
   bool writes = false;
+  ir::TensorId made = ir::kNone;  ///< what it holds after the op, if that writes it
 };
 
 /// An op may write storage `to` over what it reads in storage `from`: both take the same memory.
@@ -35,14 +35,14 @@ struct Overwrite {
   bool operator==(const Overwrite&) const = default;
 };
 
-/// One position of the step: what the op that runs there uses.
+/// What an op uses.
 struct StepOp {
   std::vector<Use> uses;                    ///< each storage once
   std::vector<std::int64_t> scratch_bytes;  ///< footprint of the scratch, by variant; at least one
   std::int64_t need_bytes = 0;              ///< footprint of all uses and of variant 0's scratch
-  /// What its kernels allow, where the two storages are not one already.
+  /// What its kernels allow, where the two storages are not one already. Only a pool that remaps has plans
+  /// that do it.
   std::vector<Overwrite> overwrites;
-  std::vector<Overwrite> adopts;  ///< which of them happen at this position (with_reruns())
 };
 
 /// A use seen from the storage.
@@ -61,7 +61,7 @@ struct StorageInfo {
   ir::TensorId begin = ir::kNone;  ///< of state: its value when the step begins, and when it ends
   ir::TensorId end = ir::kNone;
   ir::TensorId tensor = ir::kNone;  ///< the first tensor in it; kNone if this graph has none
-  std::vector<Access> accesses;     ///< in order of execution
+  std::vector<Access> accesses;     ///< in the order of the graph
 };
 
 /// All that policies, checker and simulator see of a step: which op uses which storages, sizes, the budget.
@@ -70,16 +70,14 @@ struct Problem {
   const ir::Graph* graph = nullptr;
   std::int64_t budget_bytes = 0;  ///< for the footprints of storages and scratch
   std::int64_t fixed_bytes = 0;   ///< what the pool takes besides, whatever the plan; for reports
-  bool remaps = true;             ///< whether giving memory to a storage takes time
+  bool remaps =
+      true;  ///< the pool moves memory: giving it to a storage takes time, and a storage can adopt it
   std::vector<StorageInfo> storages;
-  std::vector<StepOp> ops;  ///< by position
-  std::vector<ir::OpId>
-      order;  ///< by position: the op that runs there; longer where ops run again (with_reruns())
+  std::vector<StepOp> ops;  ///< by op
   std::optional<Boundary>
       boundary;  ///< given: the plan must begin and end here; otherwise the policy chooses
 
   const StorageInfo& storage(ir::StorageId id) const { return storages[static_cast<std::size_t>(id)]; }
-  /// For problems as they are made only, where positions are ops.
   const StepOp& op(ir::OpId id) const { return ops[static_cast<std::size_t>(id)]; }
   std::string storage_name(ir::StorageId id) const;
   /// All storages with a value at the boundary, ascending.

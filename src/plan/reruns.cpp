@@ -13,53 +13,7 @@ constexpr std::int64_t kHoldFraction = 4;
 /// Passes over the step until what is dropped can all be made; a few do as a rule.
 constexpr int kMaxAttempts = 12;
 
-/// Whether the use at this position is the last before the value is dead, or made anew.
-bool dies_at(const StorageInfo& storage, Position position) {
-  const auto access = std::lower_bound(storage.accesses.begin(), storage.accesses.end(), position,
-                                       [](const Access& a, Position at) { return a.position < at; });
-  return !storage.carried && !access->writes &&
-         !is_needed_after(storage, static_cast<std::size_t>(access - storage.accesses.begin()));
-}
-
-/// Fills in what each position writes over.
-void find_adopts(Problem& longer) {
-  for (std::size_t i = 0; i < longer.ops.size(); ++i) {
-    StepOp& info = longer.ops[i];
-    for (const Overwrite& pair : info.overwrites) {
-      const bool is_taken = std::any_of(
-          info.adopts.begin(), info.adopts.end(),
-          [&](const Overwrite& adopted) { return adopted.from == pair.from || adopted.to == pair.to; });
-      if (is_taken || !dies_at(longer.storage(pair.from), static_cast<ir::OpId>(i))) continue;
-      info.adopts.push_back(pair);
-    }
-  }
-}
-
 }  // namespace
-
-Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns, bool adopting) {
-  std::vector<std::vector<ir::OpId>> before(problem.ops.size());
-  for (const Rerun& rerun : reruns) before[static_cast<std::size_t>(rerun.before)].push_back(rerun.op);
-  Problem longer = problem;
-  longer.ops.clear();
-  longer.order.clear();
-  for (StorageInfo& storage : longer.storages) storage.accesses.clear();
-  const auto append = [&](ir::OpId op) {
-    const auto position = static_cast<Position>(longer.ops.size());
-    longer.ops.push_back(problem.op(op));
-    longer.order.push_back(op);
-    for (const Use& use : problem.op(op).uses) {
-      longer.storages[static_cast<std::size_t>(use.storage)].accesses.push_back(
-          {position, use.reads, use.writes});
-    }
-  };
-  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
-    for (const ir::OpId op : before[i]) append(op);
-    append(static_cast<ir::OpId>(i));
-  }
-  if (adopting) find_adopts(longer);
-  return longer;
-}
 
 Recomputer::Recomputer(const Problem& problem)
     : problem_(problem), writes_(problem.storages.size()), missing_(problem.storages.size(), 0) {

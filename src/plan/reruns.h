@@ -3,24 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/problem.h"
-#include "plan/profile.h"
 #include "plan/swap_set.h"
 
 namespace penstock::plan {
-
-/// An op to be run again right before an op of the step.
-struct Rerun {
-  ir::OpId op = ir::kNone;
-  ir::OpId before = ir::kNone;
-  bool operator==(const Rerun&) const = default;
-};
-
-/// The same problem over a longer step, in which ops run again; several before the same op in the order
-/// given. A value that an op makes anew is not needed before. With `adopting`, an op writes over what it may
-/// and nobody needs any more before it is made anew. Only for policies: checker and simulator see the plan
-/// with the problem as it was made.
-Problem with_reruns(const Problem& problem, const std::vector<Rerun>& reruns, bool adopting = false);
 
 /// Decides which ops run again, and when, so that values need not be held in given gaps.
 class Recomputer {

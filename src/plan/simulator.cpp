@@ -1,6 +1,7 @@
 #include "plan/simulator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/link_lane.h"
 #include "plan/tier_lanes.h"
@@ -22,8 +23,10 @@ class Simulator : public PlanVisitor {
         link_(*problem.graph, profile.link) {}
 
   Simulation simulate() {
+    const bool with_timeline = std::exchange(with_timeline_, false);
     walker_.begin(*this);
     for (int i = 0; i < kWarmUpSteps; ++i) step();
+    with_timeline_ = with_timeline;
     step();
     return std::move(result_);
   }

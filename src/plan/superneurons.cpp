@@ -84,20 +84,23 @@ class Segments {
 
 Plan plan_superneurons(const Problem& problem) {
   Dropped dropped{SwapSet(problem), {}};
-  const bool fits = lru_bytes(problem) <= problem.budget_bytes && keep_bytes(problem) <= problem.budget_bytes;
+  const bool fits =
+      lru_bytes(Step(problem)) <= problem.budget_bytes && keep_bytes(problem) <= problem.budget_bytes;
   std::vector<Rerun> reruns;
   if (!fits) {
     dropped = Segments(problem).find();
     Recomputer recomputer(problem);
     reruns = recomputer.reruns(dropped.gaps, &dropped.transient);
   }
-  const Problem longer = with_reruns(problem, reruns);
+  const Step longer(problem, reruns);
   const std::int64_t needed_bytes = lru_bytes(longer);
   if (needed_bytes > problem.budget_bytes) {
     throw BudgetError("superneurons", needed_bytes, problem.budget_bytes);
   }
   std::vector<std::uint8_t> expensive;
-  for (const ir::OpId op : longer.order) expensive.push_back(is_expensive(problem.graph->op(op)) ? 1 : 0);
+  for (Position p = 0; p < longer.positions(); ++p) {
+    expensive.push_back(is_expensive(problem.graph->op(longer.op(p))) ? 1 : 0);
+  }
   // Which values go is found first; then their copy-outs start right where their gaps begin.
   LruWalk first(longer, expensive, nullptr);
   first.walk();

@@ -2,17 +2,17 @@
 
 namespace penstock::plan {
 
-std::vector<std::int64_t> base_memory(const Problem& problem, const SwapSet& swaps) {
+std::vector<std::int64_t> base_memory(const Step& step, const SwapSet& swaps) {
   // First as changes from position to position.
-  std::vector<std::int64_t> bytes(problem.ops.size() + 1, 0);
-  const auto last_position = static_cast<std::int64_t>(problem.ops.size()) - 1;
-  const auto add = [&](std::int64_t first, std::int64_t last, std::int64_t added) {
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(step.positions()) + 1, 0);
+  const Position last_position = step.positions() - 1;
+  const auto add = [&](Position first, Position last, std::int64_t added) {
     if (first > last) return;
     bytes[static_cast<std::size_t>(first)] += added;
     bytes[static_cast<std::size_t>(last) + 1] -= added;
   };
-  for (std::size_t s = 0; s < problem.storages.size(); ++s) {
-    const StorageInfo& storage = problem.storages[s];
+  for (std::size_t s = 0; s < step.storages(); ++s) {
+    const StorageUses storage = step.storage(static_cast<ir::StorageId>(s));
     if (storage.footprint_bytes == 0) continue;
     if (storage.accesses.empty() && storage.carried) add(0, last_position, storage.footprint_bytes);
     for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
@@ -30,8 +30,11 @@ std::vector<std::int64_t> base_memory(const Problem& problem, const SwapSet& swa
   std::int64_t used_bytes = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     used_bytes += bytes[i];
-    bytes[i] = used_bytes + problem.ops[i].scratch_bytes[0];
-    for (const Overwrite& pair : problem.ops[i].adopts) bytes[i] -= problem.storage(pair.to).footprint_bytes;
+    const auto position = static_cast<Position>(i);
+    bytes[i] = used_bytes + step.at(position).scratch_bytes[0];
+    for (const Overwrite& pair : step.adopts(position)) {
+      bytes[i] -= step.problem().storage(pair.to).footprint_bytes;
+    }
   }
   return bytes;
 }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/problem.h"
+#include "plan/step.h"
 
 namespace penstock::plan {
 
@@ -12,14 +12,17 @@ namespace penstock::plan {
 template <typename T>
 class GapMap {
  public:
+  /// Of the problem's ops in the order of the graph.
   explicit GapMap(const Problem& problem, T value = T()) {
-    std::size_t total = 0;
+    first_.reserve(problem.storages.size() + 1);
+    first_.push_back(0);
     for (const StorageInfo& storage : problem.storages) {
-      first_.push_back(total);
-      total += storage.accesses.size();
+      first_.push_back(first_.back() + static_cast<std::uint32_t>(storage.accesses.size()));
     }
-    values_.assign(total, value);
+    values_.assign(first_.back(), value);
   }
+  explicit GapMap(const Step& step, T value = T())
+      : first_(step.first_access()), values_(step.first_access().back(), value) {}
 
   const T& at(ir::StorageId s, std::size_t access) const { return values_[index(s, access)]; }
   T& at(ir::StorageId s, std::size_t access) { return values_[index(s, access)]; }
@@ -31,23 +34,27 @@ class GapMap {
     return first_[static_cast<std::size_t>(s)] + access;
   }
 
-  std::vector<std::size_t> first_;  ///< of each storage's gaps
+  std::vector<std::uint32_t> first_;  ///< of each storage's gaps
   std::vector<T> values_;
 };
 
 /// A set of gaps: those that are spent on the tier, say.
 using SwapSet = GapMap<std::uint8_t>;
 
+// `Storage`: StorageInfo or StorageUses.
+
 /// Whether the gap of this use crosses the boundary.
-inline bool is_wrap(const StorageInfo& storage, std::size_t access) {
+template <typename Storage>
+bool is_wrap(const Storage& storage, std::size_t access) {
   return access + 1 == storage.accesses.size();
 }
 /// Whether the value is needed after this use.
-inline bool is_needed_after(const StorageInfo& storage, std::size_t access) {
+template <typename Storage>
+bool is_needed_after(const Storage& storage, std::size_t access) {
   return is_wrap(storage, access) ? storage.carried : storage.accesses[access + 1].reads;
 }
 
 /// The memory that each position of the step finds in use if swapped gaps take none.
-std::vector<std::int64_t> base_memory(const Problem& problem, const SwapSet& swaps);
+std::vector<std::int64_t> base_memory(const Step& step, const SwapSet& swaps);
 
 }  // namespace penstock::plan

@@ -6,30 +6,32 @@
 
 namespace penstock::plan {
 
-TimedWalk::TimedWalk(const Problem& problem, const Profile& profile, const SwapSet& swaps,
+TimedWalk::TimedWalk(const Step& step, const Profile& profile, const SwapSet& swaps,
                      std::vector<AtBoundary> boundary, WriteStart write_start)
-    : problem_(problem),
+    : step_(step),
+      problem_(step.problem()),
       profile_(profile),
       swaps_(swaps),
       boundary_(std::move(boundary)),
+      state_(problem_.state()),
       write_start_(write_start),
-      positions_(static_cast<Position>(problem.ops.size())),
-      builder_(problem, start()),
-      lanes_(profile.tier, problem.storages.size()),
-      link_(*problem.graph, profile.link),
-      memory_(2 * problem.ops.size() + 1),
-      is_retired_(problem.storages.size(), 0),
-      next_access_(problem.storages.size(), 0) {}
+      positions_(step.positions()),
+      builder_(problem_, start()),
+      lanes_(profile.tier, problem_.storages.size()),
+      link_(*problem_.graph, profile.link),
+      memory_(static_cast<std::size_t>(closed() ? positions_ + 1 : 2 * positions_)),
+      is_retired_(problem_.storages.size(), 0),
+      next_access_(problem_.storages.size(), 0) {}
 
 AtBoundary TimedWalk::at_boundary(ir::StorageId s) const {
   if (closed()) return boundary_[static_cast<std::size_t>(s)];
-  const std::size_t uses = problem_.storage(s).accesses.size();
+  const std::size_t uses = step_.accesses(s).size();
   return uses > 0 && swaps_.contains(s, uses - 1) ? AtBoundary::away : AtBoundary::kept;
 }
 
 Boundary TimedWalk::start() const {
   Boundary standings;
-  for (const ir::StorageId s : problem_.state()) {
+  for (const ir::StorageId s : state_) {
     switch (at_boundary(s)) {
       case AtBoundary::away:
         standings.push_back({s, false, true, Transfer::none});
@@ -50,14 +52,14 @@ Boundary TimedWalk::start() const {
 
 /// Fills the curve; false if it exceeds the budget. Behind the step lies the boundary, or the next step.
 bool TimedWalk::add_memory() {
-  const std::vector<std::int64_t> base = base_memory(problem_, swaps_);
+  const std::vector<std::int64_t> base = base_memory(step_, swaps_);
   memory_.add_all(base);
   if (!closed()) {
     memory_.add_all(base, positions_);
     return memory_.max(0, 2 * positions_ - 1) <= problem_.budget_bytes;
   }
-  for (const ir::StorageId s : problem_.state()) {
-    const auto& accesses = problem_.storage(s).accesses;
+  for (const ir::StorageId s : state_) {
+    const std::span<const Access> accesses = step_.accesses(s);
     switch (at_boundary(s)) {
       case AtBoundary::away:
         break;
@@ -77,8 +79,8 @@ bool TimedWalk::add_memory() {
 
 /// Puts transfers that cross the boundary under way, and asks for what the step needs first.
 void TimedWalk::begin() {
-  for (const ir::StorageId s : problem_.state()) {
-    const StorageInfo& storage = problem_.storage(s);
+  for (const ir::StorageId s : state_) {
+    const StorageUses storage = step_.storage(s);
     if (storage.accesses.empty()) continue;
     const Position first_use = storage.accesses.front().position;
     switch (at_boundary(s)) {
@@ -107,7 +109,7 @@ bool TimedWalk::walk() {
     bring(i);
     prefetch(i);
     run(i);
-    for (const Use& use : problem_.ops[static_cast<std::size_t>(i)].uses) leave(use);
+    for (const Use& use : step_.at(i).uses) leave(use);
   }
   if (closed()) finish_boundary();
   return true;
@@ -149,8 +151,8 @@ void TimedWalk::recall(ir::StorageId s, bool may_cancel) {
 
 /// Makes sure that what the op at this position uses has memory.
 void TimedWalk::bring(Position position) {
-  const auto& uses = problem_.ops[static_cast<std::size_t>(position)].uses;
-  const auto& adopts = problem_.ops[static_cast<std::size_t>(position)].adopts;
+  const auto& uses = step_.at(position).uses;
+  const std::span<const Overwrite> adopts = step_.adopts(position);
   const auto adopts_memory = [&](ir::StorageId s) {
     return std::any_of(adopts.begin(), adopts.end(), [&](const Overwrite& pair) { return pair.to == s; });
   };
@@ -188,7 +190,7 @@ bool TimedWalk::try_prefetch(Position position, Position deadline, ir::StorageId
   const bool for_boundary = closed() && deadline == positions_;
   const std::int64_t last = for_boundary ? deadline : deadline - 1;
   if (memory_.max(position, last) + footprint(s) > problem_.budget_bytes) return false;
-  const std::int64_t scratch_bytes = problem_.ops[static_cast<std::size_t>(position)].scratch_bytes[0];
+  const std::int64_t scratch_bytes = step_.at(position).scratch_bytes[0];
   if (is_retired_[static_cast<std::size_t>(s)] != 0) {
     recall(s, !for_boundary);
   } else {
@@ -201,7 +203,7 @@ bool TimedWalk::try_prefetch(Position position, Position deadline, ir::StorageId
 }
 
 void TimedWalk::run(Position position) {
-  const StepOp& info = problem_.ops[static_cast<std::size_t>(position)];
+  const StepOp& info = step_.at(position);
   require(make_room(info.scratch_bytes[0], true), "timed walk: memory that was kept free is taken");
   for (const Use& use : info.uses) {
     const Transfer pending = builder_.pending(use.storage);
@@ -210,14 +212,14 @@ void TimedWalk::run(Position position) {
       builder_.wait(use.storage);
     }
   }
-  for (const Overwrite& pair : info.adopts) {
+  for (const Overwrite& pair : step_.adopts(position)) {
     if (builder_.pending(pair.from) == Transfer::none) continue;
     now_seconds_ = lanes_.wait(pair.from, now_seconds_);
     builder_.wait(pair.from);
   }
-  for (const Overwrite& pair : info.adopts) builder_.adopt(pair);
-  builder_.run(position);
-  const ir::OpId op = problem_.order[static_cast<std::size_t>(position)];
+  for (const Overwrite& pair : step_.adopts(position)) builder_.adopt(pair);
+  const ir::OpId op = step_.op(position);
+  builder_.run(op);
   now_seconds_ = std::max(now_seconds_, link_.ready_seconds(op)) + profile_.seconds(op);
   link_.start(op, now_seconds_);
 }
@@ -234,7 +236,7 @@ void TimedWalk::retire(ir::StorageId s) {
 }
 
 /// Whether the value of this use goes to the tier after a later use that only reads it.
-bool TimedWalk::is_swapped_later(const StorageInfo& storage, ir::StorageId s, std::size_t access) const {
+bool TimedWalk::is_swapped_later(const StorageUses& storage, ir::StorageId s, std::size_t access) const {
   for (std::size_t k = access + 1; k < storage.accesses.size() && !storage.accesses[k].writes; ++k) {
     if (swaps_.contains(s, k)) return is_needed_after(storage, k);
   }
@@ -243,7 +245,7 @@ bool TimedWalk::is_swapped_later(const StorageInfo& storage, ir::StorageId s, st
 
 void TimedWalk::leave(const Use& use) {
   const ir::StorageId s = use.storage;
-  const StorageInfo& storage = problem_.storage(s);
+  const StorageUses storage = step_.storage(s);
   const std::size_t access = next_access_[static_cast<std::size_t>(s)]++;
   if (!is_needed_after(storage, access)) {
     if (!builder_.mapped(s)) return;  // written over
@@ -280,7 +282,7 @@ void TimedWalk::finish_boundary() {
       builder_.swap_in(s);
     }
   }
-  for (const ir::StorageId s : problem_.state()) {
+  for (const ir::StorageId s : state_) {
     if (at_boundary(s) == AtBoundary::prefetched && builder_.pending(s) == Transfer::write) builder_.wait(s);
   }
   while (!retired_.empty()) release_retired(0);
@@ -288,8 +290,8 @@ void TimedWalk::finish_boundary() {
 
 std::vector<AtBoundary> TimedWalk::end() const {
   std::vector<AtBoundary> kinds(problem_.storages.size(), AtBoundary::away);
-  for (const ir::StorageId s : problem_.state()) {
-    const std::size_t uses = problem_.storage(s).accesses.size();
+  for (const ir::StorageId s : state_) {
+    const std::size_t uses = step_.accesses(s).size();
     AtBoundary& kind = kinds[static_cast<std::size_t>(s)];
     if (uses == 0 || !swaps_.contains(s, uses - 1)) {
       kind = AtBoundary::kept;

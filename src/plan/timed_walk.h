@@ -35,8 +35,8 @@ enum class WriteStart : std::uint8_t {
 class TimedWalk {
  public:
   /// `boundary`: by storage, for a step that begins and ends there; empty: begin with all swapped state away
-  /// and end wherever the walk gets. Problem, profile and swaps must outlive it.
-  TimedWalk(const Problem& problem, const Profile& profile, const SwapSet& swaps,
+  /// and end wherever the walk gets. Step, profile and swaps must outlive it.
+  TimedWalk(const Step& step, const Profile& profile, const SwapSet& swaps,
             std::vector<AtBoundary> boundary = {}, WriteStart write_start = WriteStart::at_gap);
 
   /// Call it once. False if what the set leaves in memory exceeds the budget.
@@ -57,7 +57,7 @@ class TimedWalk {
   bool try_prefetch(Position position, Position deadline, ir::StorageId s);
   void run(Position position);
   void leave(const Use& use);
-  bool is_swapped_later(const StorageInfo& storage, ir::StorageId s, std::size_t access) const;
+  bool is_swapped_later(const StorageUses& storage, ir::StorageId s, std::size_t access) const;
   void retire(ir::StorageId s);
   void write(ir::StorageId s);
   void recall(ir::StorageId s, bool may_cancel);
@@ -67,10 +67,12 @@ class TimedWalk {
   bool make_room(std::int64_t bytes, bool may_wait);
   void release_retired(std::size_t index);
 
+  const Step& step_;
   const Problem& problem_;
   const Profile& profile_;
   const SwapSet& swaps_;
   std::vector<AtBoundary> boundary_;
+  std::vector<ir::StorageId> state_;
   WriteStart write_start_;
   Position positions_;
   PlanBuilder builder_;

@@ -35,12 +35,13 @@ TEST(TimedWalk, AnySwapSetGivesASoundPlan) {
             swaps.set(static_cast<ir::StorageId>(s), k, round == 0 || dice.below(4) != 0);
         }
       }
-      TimedWalk open(problem, profile, swaps);
+      const Step in_order(problem);
+      TimedWalk open(in_order, profile, swaps);
       if (!open.walk()) {
         EXPECT_NE(round, 0) << "everything that can be swapped is";
         continue;
       }
-      TimedWalk closed(problem, profile, swaps, open.end());
+      TimedWalk closed(in_order, profile, swaps, open.end());
       ASSERT_TRUE(closed.walk());
       const CheckResult result = check(problem, closed.finish("test"));
       ASSERT_TRUE(result.ok) << "seed " << seed << " round " << round << ": " << result.message;
@@ -65,8 +66,7 @@ TEST(Recomputer, AnySetOfDroppedValuesIsMadeAnew) {
         }
       }
       const std::vector<Rerun> reruns = recomputer.reruns(dropped);
-      const Problem longer = with_reruns(problem, reruns);
-      const CheckResult result = check(problem, plan_keep(longer));
+      const CheckResult result = check(problem, plan_keep(Step(problem, reruns)));
       ASSERT_TRUE(result.ok) << "seed " << seed << " round " << round << ": " << result.message;
       EXPECT_EQ(result.summary.recomputed, static_cast<std::int64_t>(reruns.size()));
       rerun += static_cast<int>(reruns.size());
@@ -94,23 +94,23 @@ TEST(Recomputer, OpsWriteOverWhatIsMadeAnew) {
         }
       }
       const std::vector<Rerun> reruns = recomputer.reruns(dropped, &passing);
-      const Problem without = with_reruns(problem, reruns), longer = with_reruns(problem, reruns, true);
+      const Step without(problem, reruns), longer(problem, reruns, true);
       SwapSet swaps(longer);
-      for (std::size_t s = 0; s < longer.storages.size(); ++s) {
-        for (std::size_t k = 0; k < longer.storages[s].accesses.size(); ++k) {
-          if (is_needed_after(longer.storages[s], k))
+      for (std::size_t s = 0; s < longer.storages(); ++s) {
+        const StorageUses storage = longer.storage(static_cast<ir::StorageId>(s));
+        for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
+          if (is_needed_after(storage, k))
             swaps.set(static_cast<ir::StorageId>(s), k, dice.one_in(3) ? 1 : 0);
         }
       }
       // As much as the set needs, and not a byte more.
       const std::vector<std::int64_t> memory = base_memory(longer, swaps);
-      Problem exact = longer;
-      exact.budget_bytes = problem.budget_bytes = *std::max_element(memory.begin(), memory.end());
+      problem.budget_bytes = *std::max_element(memory.begin(), memory.end());
       const std::vector<std::int64_t> more = base_memory(without, swaps);
-      EXPECT_GE(*std::max_element(more.begin(), more.end()), exact.budget_bytes);
-      TimedWalk open(exact, profile, swaps);
+      EXPECT_GE(*std::max_element(more.begin(), more.end()), problem.budget_bytes);
+      TimedWalk open(longer, profile, swaps);
       ASSERT_TRUE(open.walk());
-      TimedWalk closed(exact, profile, swaps, open.end());
+      TimedWalk closed(longer, profile, swaps, open.end());
       if (!closed.walk()) continue;  // transfers that cross the boundary have memory there
       const Plan plan = closed.finish("test");
       const CheckResult result = check(problem, plan);

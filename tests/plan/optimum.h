@@ -88,14 +88,14 @@ class OptimumSearch {
       // What cannot be made anew after all: the smaller set is searched by itself.
       if (made.contains(gap.storage, gap.access) != dropped.contains(gap.storage, gap.access)) return;
     }
-    longer_ = with_reruns(problem_, reruns);
+    longer_ = Step(problem_, reruns);
     longer_seconds_ = compute_seconds_;
     for (const Rerun& rerun : reruns) longer_seconds_ += profile_.seconds(rerun.op);
     if (longer_seconds_ >= best_) return;
     gaps_.clear();
     SwapSet swaps(longer_);
-    for (std::size_t s = 0; s < longer_.storages.size(); ++s) {
-      const StorageInfo& storage = longer_.storages[s];
+    for (std::size_t s = 0; s < longer_.storages(); ++s) {
+      const StorageUses storage = longer_.storage(static_cast<ir::StorageId>(s));
       if (!storage.swappable || storage.footprint_bytes == 0) continue;
       for (std::size_t k = 0; k < storage.accesses.size(); ++k) {
         Gap gap{static_cast<ir::StorageId>(s), k};
@@ -141,7 +141,7 @@ class OptimumSearch {
       swaps.set(gap.storage, gap.access, 1);
     }
     add(gap, -1);
-    const StorageInfo& storage = longer_.storage(gap.storage);
+    const StorageUses storage = longer_.storage(gap.storage);
     const double bytes = static_cast<double>(storage.size_bytes);
     // Once for a storage: a value that is made anew may be on the tier already, and state that nobody changes
     // is not written at all.
@@ -175,7 +175,7 @@ class OptimumSearch {
   std::vector<Gap> droppable_, gaps_;
   std::vector<int> makers_ = std::vector<int>(problem_.ops.size(), 0);  ///< by op: dropped values it makes
   std::vector<int> written_ = std::vector<int>(problem_.storages.size(), 0);  ///< by storage: counted writes
-  Problem longer_;
+  Step longer_{problem_};
   std::vector<std::int64_t> memory_;
 };
 

@@ -1,0 +1,57 @@
+#include "plan/droppable.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock::plan {
+namespace {
+
+/// Values of at least these parts of the memory pass, in one set or another.
+constexpr std::int64_t kPassingParts[] = {6, 10, 20};
+
+}  // namespace
+
+std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile,
+                                      Recomputer& recomputer) {
+  std::vector<Droppable> found;
+  const auto is_backward = [&](const Access& access) {
+    return problem.graph->op(access.position).phase == ir::Phase::backward;
+  };
+  for (std::size_t s = 0; s < problem.storages.size(); ++s) {
+    const auto storage = static_cast<ir::StorageId>(s);
+    const StorageInfo& info = problem.storages[s];
+    for (std::size_t k = 0; k + 1 < info.accesses.size(); ++k) {
+      const Access &use = info.accesses[k], &next = info.accesses[k + 1];
+      if (!is_needed_after(info, k) || is_backward(use) || !is_backward(next)) continue;
+      const std::vector<ir::OpId> ops = recomputer.chain(storage, k);
+      if (ops.empty()) continue;
+      Droppable gap{storage, k, 0, profile.seconds(ops.back()), 0, 0, use.position, next.position};
+      for (const ir::OpId op : ops) gap.seconds += profile.seconds(op);
+      gap.write_seconds = static_cast<double>(info.size_bytes) / profile.tier.write_bandwidth;
+      gap.read_seconds = static_cast<double>(info.size_bytes) / profile.tier.read_bandwidth;
+      found.push_back(gap);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Droppable& a, const Droppable& b) {
+    return a.seconds * b.read_seconds < b.seconds * a.read_seconds;
+  });
+  return found;
+}
+
+std::vector<std::vector<std::uint8_t>> passing_sets(const Problem& problem,
+                                                    const std::vector<Droppable>& droppable) {
+  std::vector<std::vector<std::uint8_t>> sets(1);
+  for (const std::int64_t part : kPassingParts) {
+    std::vector<std::uint8_t> passing(problem.storages.size(), 0);
+    bool any = false;
+    for (const Droppable& gap : droppable) {
+      if (problem.storage(gap.storage).footprint_bytes < problem.budget_bytes / part) continue;
+      passing[static_cast<std::size_t>(gap.storage)] = 1;
+      any = true;
+    }
+    if (any && passing != sets.back()) sets.push_back(std::move(passing));
+  }
+  return sets;
+}
+
+}  // namespace penstock::plan

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/profile.h"
+#include "plan/reruns.h"
+
+namespace penstock::plan {
+
+/// A gap from forward to backward whose value can be made anew.
+struct Droppable {
+  ir::StorageId storage = ir::kNone;
+  std::size_t access = 0;
+  double seconds = 0;        ///< to make it anew
+  double least_seconds = 0;  ///< even if all that it takes is made anew as well
+  double write_seconds = 0;  ///< to swap it instead
+  double read_seconds = 0;
+  ir::OpId from = ir::kNone, to = ir::kNone;  ///< its two uses
+};
+
+/// All of them, the cheapest for the transfers that they save first.
+std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer);
+
+/// Sets of values (by storage) that may pass, see Trial::passing: none, and those that take a large part of
+/// the memory, for several sizes of that part.
+std::vector<std::vector<std::uint8_t>> passing_sets(const Problem& problem,
+                                                    const std::vector<Droppable>& droppable);
+
+}  // namespace penstock::plan

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "plan/droppable.h"
+#include "plan/trials.h"
+
+namespace penstock::plan {
+
+/// Lets swapping and recomputing compete for each gap as prices settle, and ways to pass with each other: the
+/// slower half is given up time and again. Returns the fastest.
+Trial race(Trials& trials, const std::vector<Droppable>& droppable, int rounds);
+
+}  // namespace penstock::plan

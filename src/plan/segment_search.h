@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "plan/droppable.h"
+#include "plan/trials.h"
+
+namespace penstock::plan {
+
+/// Recomputing between checkpoints. All that it is given must outlive it.
+class SegmentSearch {
+ public:
+  SegmentSearch(Trials& trials, const std::vector<Droppable>& droppable)
+      : trials_(trials), droppable_(droppable) {}
+
+  /// Drops what can be computed again between checkpoints: more or fewer checkpoints, more or less of what
+  /// lies between, as long as more than `reserve` plans are left. `start`, or what is better.
+  Trial drop_between_checkpoints(const Trial& start, int reserve);
+  /// Changes the mind about gaps between the best checkpoints where the other choice looks cheaper at the
+  /// trial's prices. Uses up the contest's plans.
+  void climb(Trial trial);
+
+ private:
+  std::vector<std::size_t> between_checkpoints(int segments) const;
+
+  Trials& trials_;
+  const std::vector<Droppable>& droppable_;
+  std::vector<std::size_t> candidates_;  ///< of droppable_: between the checkpoints that were best
+};
+
+}  // namespace penstock::plan
