@@ -28,6 +28,7 @@ class BackwardBuilder : public RuleContext {
         forward_ops_(graph.ops.size()),
         needs_(graph.tensors.size(), false),
         leads_(graph.tensors.size(), false),
+        seeded_(graph.tensors.size(), false),
         gradients_(graph.tensors.size(), kNone),
         made_(graph.tensors.size(), 0),
         active_(graph.ops.size(), false),
@@ -35,6 +36,7 @@ class BackwardBuilder : public RuleContext {
 
   void seed(TensorId tensor, TensorId gradient) {
     leads_[at(tensor)] = true;
+    seeded_[at(tensor)] = true;
     gradients_[at(tensor)] = gradient;
   }
 
@@ -44,7 +46,8 @@ class BackwardBuilder : public RuleContext {
     for (std::size_t i = forward_ops_; i-- > 0;) {
       if (!active_[i]) continue;
       op_ = graph_.ops[i];
-      rule_of(op_.kind)(*this);
+      // Steps such as floor and sign pass no gradient on: what only they read has none.
+      if (has_gradient()) rule_of(op_.kind)(*this);
       report_complete(static_cast<OpId>(i));
     }
   }
@@ -82,6 +85,17 @@ class BackwardBuilder : public RuleContext {
     return output;
   }
 
+  std::vector<TensorId> emit_shaped(ir::OpKind kind, const std::string& suffix, std::vector<TensorId> inputs,
+                                    ir::Attrs attrs, const std::vector<ir::Shape>& shapes) override {
+    std::vector<TensorId> outputs;
+    for (const ir::Shape& shape : shapes) {
+      const std::string name = op_.name + "." + suffix + ".grad" + std::to_string(unnamed_++);
+      outputs.push_back(graph_.add_tensor(name, ir::DType::f32, shape, ir::Role::gradient));
+    }
+    append(kind, op_.name + "." + suffix, std::move(inputs), outputs, std::move(attrs));
+    return outputs;
+  }
+
   void pass(std::size_t input, TensorId gradient) override {
     if (!needs(input)) return;
     const TensorId tensor = op_.inputs[input];
@@ -106,8 +120,14 @@ class BackwardBuilder : public RuleContext {
     }
     for (const Op& op : graph_.ops) {
       if (!has_needed_input(op)) continue;
-      for (const TensorId output : op.outputs) needs_[at(output)] = true;
+      for (const TensorId output : op.outputs)
+        needs_[at(output)] = graph_.tensor(output).dtype == ir::DType::f32;
     }
+  }
+
+  bool has_gradient() const {
+    return std::any_of(op_.outputs.begin(), op_.outputs.end(),
+                       [&](TensorId t) { return gradients_[at(t)] != kNone || seeded_[at(t)]; });
   }
 
   bool has_needed_input(const Op& op) const {
@@ -168,11 +188,13 @@ class BackwardBuilder : public RuleContext {
   // By tensor of the forward graph.
   std::vector<bool> needs_;          ///< a parameter leads to it
   std::vector<bool> leads_;          ///< it leads to a seed
+  std::vector<bool> seeded_;         ///< it is a seed; a loss's own gradient is not a tensor
   std::vector<TensorId> gradients_;  ///< the sum so far
   std::vector<int> made_;            ///< gradient tensors made for it
   // By forward op.
   std::vector<bool> active_;
   std::vector<OpId> first_use_;  ///< by tensor: the first active op that reads it
+  int unnamed_ = 0;              ///< gradients made so far that belong to no tensor
   Op op_;                        ///< a copy: the list of ops grows while its rule runs
 };
 
@@ -180,11 +202,25 @@ class BackwardBuilder : public RuleContext {
 
 void append_backward(ir::Graph& graph, ir::TensorId loss, const OnGradient& on_gradient) {
   const OpId producer = graph.tensor(loss).producer;
-  require(producer != kNone && (graph.op(producer).kind == ir::OpKind::cross_entropy ||
-                                graph.op(producer).kind == ir::OpKind::linear_cross_entropy),
-          "append_backward: the loss is not made by a cross-entropy");
+  require(producer != kNone && graph.tensor(loss).shape.elements() == 1,
+          "append_backward: the loss is not one number that an op makes");
+  const ir::OpKind kind = graph.op(producer).kind;
+  // A cross-entropy makes its own gradient; that of any other loss begins with 1.
+  TensorId one = kNone;
+  if (kind != ir::OpKind::cross_entropy && kind != ir::OpKind::linear_cross_entropy) {
+    ir::ProgramWriter writer(1);
+    const ir::Program ones = writer.finish({writer.constant(1)});
+    one = graph.add_tensor(graph.tensor(loss).name + ".grad", ir::DType::f32, graph.tensor(loss).shape,
+                           ir::Role::gradient);
+    graph.add_op({ir::OpKind::pointwise,
+                  ir::Phase::backward,
+                  graph.tensor(loss).name + ".grad",
+                  {loss},
+                  {one},
+                  ir::PointwiseAttrs{ones}});
+  }
   BackwardBuilder builder(graph, on_gradient);
-  builder.seed(loss, kNone);
+  builder.seed(loss, one);
   builder.run();
 }
 

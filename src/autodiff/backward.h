@@ -17,9 +17,9 @@ struct Seed {
   ir::TensorId gradient = ir::kNone;
 };
 
-/// Appends the backward ops of `loss` (made by cross_entropy) to a forward graph, last op first. Gradients of
-/// a tensor with several uses are summed in a fixed order. Nothing is computed that no parameter needs (the
-/// images' gradient, say).
+/// Appends the backward ops of `loss` (any tensor of one element) to a forward graph, last op first.
+/// Gradients of a tensor with several uses are summed in a fixed order. Nothing is computed that no parameter
+/// needs (the images' gradient, say).
 void append_backward(ir::Graph& graph, ir::TensorId loss, const OnGradient& on_gradient);
 
 /// The same from given gradients on instead of from a loss.

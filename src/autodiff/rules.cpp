@@ -42,6 +42,18 @@ Rule rule_of(OpKind kind) {
       return multiply_rule;
     case OpKind::softmax:
       return softmax_rule;
+    case OpKind::log_softmax:
+      return log_softmax_rule;
+    case OpKind::pointwise:
+      return pointwise_rule;
+    case OpKind::reduce:
+      return reduce_rule;
+    case OpKind::slice:
+      return slice_rule;
+    case OpKind::gather:
+      return gather_rule;
+    case OpKind::nll_loss:
+      return nll_rule;
     case OpKind::cross_entropy:
       return cross_entropy_rule;
     case OpKind::max_pool:
@@ -73,7 +85,7 @@ bool is_differentiable(OpKind kind, std::size_t input) {
   if (rule_of(kind) == nullptr) return false;
   // batch_norm_backward differentiates through the statistics by itself.
   if (kind == OpKind::batch_norm) return input != 3 && input != 4;
-  if (kind == OpKind::cross_entropy) return input == 0;
+  if (kind == OpKind::cross_entropy || kind == OpKind::gather || kind == OpKind::nll_loss) return input == 0;
   if (kind == OpKind::attention) return input < 3;  // a mask is no function of parameters
   if (kind == OpKind::embedding) return input > 0;
   if (kind == OpKind::linear_cross_entropy) return input < 2;

@@ -18,7 +18,7 @@ class RuleContext {
   virtual const ir::Shape& shape(ir::TensorId tensor) const = 0;
   /// Gradient of the op's output `output`; kNone if nothing that leads to the loss reads it.
   virtual ir::TensorId gradient(std::size_t output) const = 0;
-  /// Whether the gradient of the op's input `input` is wanted.
+  /// Whether the gradient of the op's input `input` is wanted: never of integers and masks.
   virtual bool needs(std::size_t input) const = 0;
   /// Whether an op of this kind makes the op's input `input`.
   virtual bool is_made_by(std::size_t input, ir::OpKind kind) const = 0;
@@ -32,6 +32,10 @@ class RuleContext {
   virtual ir::TensorId emit_intermediate(ir::OpKind kind, const std::string& suffix,
                                          std::vector<ir::TensorId> inputs, ir::Attrs attrs,
                                          ir::TensorId like) = 0;
+  /// Appends a backward op whose outputs are intermediate gradients of these shapes.
+  virtual std::vector<ir::TensorId> emit_shaped(ir::OpKind kind, const std::string& suffix,
+                                                std::vector<ir::TensorId> inputs, ir::Attrs attrs,
+                                                const std::vector<ir::Shape>& shapes) = 0;
   /// Hands an existing tensor over as (a part of) the gradient of input `input`, if that is wanted.
   virtual void pass(std::size_t input, ir::TensorId gradient) = 0;
   /// What ops behind this one have given to the gradient of input `input`; kNone: nothing.
@@ -68,6 +72,7 @@ void dropout_rule(RuleContext& context);
 void add_rule(RuleContext& context);
 void multiply_rule(RuleContext& context);
 void softmax_rule(RuleContext& context);
+void log_softmax_rule(RuleContext& context);
 void cross_entropy_rule(RuleContext& context);
 // rules_text.cpp
 void attention_rule(RuleContext& context);
@@ -81,6 +86,13 @@ void max_pool_rule(RuleContext& context);
 void avg_pool_rule(RuleContext& context);
 void global_avg_pool_rule(RuleContext& context);
 void upsample_rule(RuleContext& context);
+// rules_program.cpp
+void pointwise_rule(RuleContext& context);
+void reduce_rule(RuleContext& context);
+// rules_index.cpp
+void slice_rule(RuleContext& context);
+void gather_rule(RuleContext& context);
+void nll_rule(RuleContext& context);
 // rules_shape.cpp
 void concat_rule(RuleContext& context);
 void split_rule(RuleContext& context);

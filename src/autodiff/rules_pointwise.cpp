@@ -1,5 +1,6 @@
 #include "autodiff/rules.h"
 #include "base/error.h"
+#include "ir/functions.h"
 
 namespace penstock::autodiff {
 
@@ -31,11 +32,26 @@ void softmax_rule(RuleContext& context) {
   context.emit(OpKind::softmax_backward, "backward", {context.out(0), context.dy()}, context.op().attrs, {0});
 }
 
-void cross_entropy_rule(RuleContext& context) {
-  require(context.gradient(0) == ir::kNone && context.gradient(1) == ir::kNone,
-          "a cross-entropy must be the loss itself: nothing may be computed from it");
-  context.emit(OpKind::cross_entropy_backward, "backward", {context.out(1), context.in(1)}, ir::NoAttrs{},
+void log_softmax_rule(RuleContext& context) {
+  context.emit(OpKind::log_softmax_backward, "backward", {context.out(0), context.dy()}, context.op().attrs,
                {0});
+}
+
+void cross_entropy_rule(RuleContext& context) {
+  require(context.gradient(1) == ir::kNone,
+          "the probabilities of a cross-entropy are for its own gradient only");
+  const ir::TensorId probabilities = context.out(1);
+  if (context.gradient(0) == ir::kNone) {
+    context.emit(OpKind::cross_entropy_backward, "backward", {probabilities, context.in(1)}, ir::NoAttrs{},
+                 {0});
+    return;
+  }
+  // A part of the loss: its gradient times that of the loss.
+  const ir::TensorId own =
+      context.emit_intermediate(OpKind::cross_entropy_backward, "backward", {probabilities, context.in(1)},
+                                ir::NoAttrs{}, probabilities);
+  context.emit(OpKind::pointwise, "backward_scale", {own, context.dy()},
+               ir::PointwiseAttrs{ir::named_function("mul")}, {0});
 }
 
 }  // namespace penstock::autodiff

@@ -57,6 +57,10 @@ template Attrs::Attrs(RotaryAttrs);
 template Attrs::Attrs(GateAttrs);
 template Attrs::Attrs(OutputLossAttrs);
 template Attrs::Attrs(ClipAttrs);
+template Attrs::Attrs(PointwiseAttrs);
+template Attrs::Attrs(ReduceAttrs);
+template Attrs::Attrs(StridedAttrs);
+template Attrs::Attrs(NllAttrs);
 
 const Attrs::Holder& Attrs::held() const {
   static const Held<NoAttrs> none{NoAttrs{}};

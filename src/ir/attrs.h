@@ -7,6 +7,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "ir/program.h"
 #include "ir/text_attrs.h"
 
 namespace penstock::ir {
@@ -123,6 +124,31 @@ struct ExchangeAttrs {
 struct SliceAttrs {
   std::int64_t begin = 0;  ///< in elements; how many is the output's shape
   bool operator==(const SliceAttrs&) const = default;
+};
+
+struct PointwiseAttrs {
+  Program program;
+  bool operator==(const PointwiseAttrs&) const = default;
+};
+enum class Reduction : std::uint8_t { sum, mean, largest, smallest, product };
+const char* reduction_name(Reduction function);
+struct ReduceAttrs {
+  Reduction function = Reduction::sum;
+  std::vector<std::int64_t> axes;  ///< ascending
+  bool operator==(const ReduceAttrs&) const = default;
+};
+/// One entry per axis: element i of the result is element begin + i * step, and the output's shape says how
+/// many there are. A negative step walks backwards.
+struct StridedAttrs {
+  std::vector<std::int64_t> begin, step;
+  bool operator==(const StridedAttrs&) const = default;
+};
+
+/// As PyTorch's cross entropy of log-probabilities: the mean over places that count, weighted by class.
+struct NllAttrs {
+  float smoothing = 0;          ///< this share of the loss is spread over all classes
+  std::int32_t ignored = -100;  ///< a place with this label, or a negative one, does not count
+  bool operator==(const NllAttrs&) const = default;
 };
 
 /// What parametrises an op: one of the structs above, immutable, NoAttrs unless said otherwise. Copies share

@@ -130,4 +130,22 @@ void write_attrs(AttrsWriter& w, const PortAttrs& a) {
   w.item(fmt::format("port {}", a.port));
 }
 
+void write_attrs(AttrsWriter& w, const PointwiseAttrs& a) {
+  w.item(program_text(a.program));
+}
+
+void write_attrs(AttrsWriter& w, const ReduceAttrs& a) {
+  w.item(reduction_name(a.function));
+  w.item(fmt::format("axes {}", fmt::join(a.axes, ",")));
+}
+
+void write_attrs(AttrsWriter& w, const StridedAttrs& a) {
+  w.item(fmt::format("begin {}, step {}", fmt::join(a.begin, ","), fmt::join(a.step, ",")));
+}
+
+void write_attrs(AttrsWriter& w, const NllAttrs& a) {
+  w.value("smoothing", a.smoothing, 0.0F);
+  w.value<std::int32_t>("ignored", a.ignored, -100);
+}
+
 }  // namespace penstock::ir

@@ -58,5 +58,9 @@ void write_attrs(AttrsWriter& w, const RotaryAttrs& attrs);
 void write_attrs(AttrsWriter& w, const GateAttrs& attrs);
 void write_attrs(AttrsWriter& w, const OutputLossAttrs& attrs);
 void write_attrs(AttrsWriter& w, const ClipAttrs& attrs);
+void write_attrs(AttrsWriter& w, const PointwiseAttrs& attrs);
+void write_attrs(AttrsWriter& w, const ReduceAttrs& attrs);
+void write_attrs(AttrsWriter& w, const StridedAttrs& attrs);
+void write_attrs(AttrsWriter& w, const NllAttrs& attrs);
 
 }  // namespace penstock::ir

@@ -52,6 +52,22 @@ const char* activation_name(Activation function) {
   throw InternalError("activation_name: not an activation");
 }
 
+const char* reduction_name(Reduction function) {
+  switch (function) {
+    case Reduction::sum:
+      return "sum";
+    case Reduction::mean:
+      return "mean";
+    case Reduction::largest:
+      return "largest";
+    case Reduction::smallest:
+      return "smallest";
+    case Reduction::product:
+      return "product";
+  }
+  throw InternalError("reduction_name: not a reduction");
+}
+
 const char* exchange_name(ExchangeKind kind) {
   switch (kind) {
     case ExchangeKind::all_reduce:

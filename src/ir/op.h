@@ -61,6 +61,20 @@ enum class OpKind : std::uint8_t {
   softmax,           ///< x -> y along axis                                                 AxisAttrs
   softmax_backward,  ///< y, dy -> dx                                                       AxisAttrs
 
+  log_softmax,           ///< x -> y along axis                                             AxisAttrs
+  log_softmax_backward,  ///< y, dy -> dx                                                   AxisAttrs
+
+  pointwise,  ///< x0, x1, ... -> y0, y1, ...: a program for each element. Inputs of any type broadcast, by
+              ///< NumPy's rule, to the outputs' common shape, which may be larger still  PointwiseAttrs
+  reduce,     ///< x -> y over axes, whose extents become 1, or of that many elements in any shape  ReduceAttrs
+  argmax,     ///< x -> s32: the first place of the largest along axis, whose extent becomes 1  AxisAttrs
+  slice,           ///< x -> y: every so many elements on each axis, any type                StridedAttrs
+  slice_backward,  ///< dy -> dx: zero where nothing was taken                               StridedAttrs
+  gather,           ///< x, indices(s32)[k...] -> y: along axis x[..., indices[k...], ...]   AxisAttrs
+  gather_backward,  ///< dy, indices -> dx: what was taken often is added in the indices' order  AxisAttrs
+
+  nll_loss,           ///< log-probabilities[N,K,...], labels(s32)[N,...], (class weights[K]) -> loss[1], weight[1] of what counts  NllAttrs
+  nll_loss_backward,  ///< labels, weight, dloss[1], (class weights) -> gradient of the log-probabilities  NllAttrs
   cross_entropy,           ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  NoAttrs
                            ///< a place with a negative label adds nothing
   cross_entropy_backward,  ///< probabilities, labels -> dlogits (of the mean)              NoAttrs

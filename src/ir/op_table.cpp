@@ -15,7 +15,7 @@ Table make_table() {
   std::array<bool, kOpKinds> present{};
   for (const auto& family :
        {rules::conv_ops, rules::product_ops, rules::norm_ops, rules::pointwise_ops, rules::pool_ops,
-        rules::shape_ops, rules::loss_ops, rules::text_ops, rules::step_ops}) {
+        rules::shape_ops, rules::index_ops, rules::loss_ops, rules::text_ops, rules::step_ops}) {
     for (const OpFacts& facts : family()) {
       const auto index = static_cast<std::size_t>(facts.kind);
       require(!present[index], "op_facts: a kind of op has two rows");

@@ -121,7 +121,7 @@ class Fuser {
 }  // namespace
 
 ir::Graph fuse(const ir::Graph& forward) {
-  return Fuser(forward).run();
+  return fuse_programs(Fuser(forward).run());
 }
 
 }  // namespace penstock::lower

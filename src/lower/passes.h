@@ -13,6 +13,10 @@ ir::Graph compact(ir::Graph graph);
 /// no op brings in or out any more. State stays, used or not: all graphs of a network have the same.
 ir::Graph prune(ir::Graph graph);
 
+/// Chains of ops that work element by element become one op with one program, so that what lies between is
+/// never written to memory. Only chains with a `pointwise` op in them: networks without keep their bits.
+ir::Graph fuse_programs(ir::Graph forward);
+
 /// Asks the backend for each op's kernel in turn, gives its outputs the layouts it wants and inserts a
 /// reorder before an op whose input has another layout. A reordered tensor serves all later ops that want it
 /// so; a reordered parameter only those of the same phase, so that it is not kept from forward to backward.

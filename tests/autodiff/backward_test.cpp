@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "ir/functions.h"
 #include "ir/infer.h"
 #include "kernels/case_graph.h"
 #include "kernels/run_case.h"
@@ -137,6 +138,52 @@ TEST(Backward, SumsTheGradientsOfATensorWithSeveralUses) {
               ElementsAre(OpKind::cross_entropy_backward, OpKind::multiply, OpKind::add, OpKind::multiply,
                           OpKind::activation_backward, OpKind::add, OpKind::linear_backward_weights));
   expect_right_gradient(net, w);
+}
+
+TEST(Backward, BeginsAtAnyScalar) {
+  Net net;
+  const TensorId x = net.input("x", {4, 3});
+  const TensorId w = net.parameter("w", {3, 3});
+  const TensorId h = net.op(OpKind::linear, "h", {x, w}, ir::LinearAttrs{});
+  const TensorId bent =
+      net.op(OpKind::pointwise, "bent", {h}, ir::PointwiseAttrs{ir::named_function("silu")});
+  net.graph().loss = net.op(OpKind::reduce, "loss", {bent}, ir::ReduceAttrs{ir::Reduction::mean, {0, 1}});
+  net.backward();
+  expect_right_gradient(net, w);
+}
+
+TEST(Backward, ACrossEntropyMayBeAPartOfTheLoss) {
+  Net net;
+  const TensorId x = net.input("x", {4, 3});
+  const TensorId w = net.parameter("w", {3, 3});
+  const TensorId h = net.op(OpKind::linear, "h", {x, w}, ir::LinearAttrs{});
+  const TensorId entropy = net.op(OpKind::cross_entropy, "entropy", {h, net.labels("labels", {0, 1, 2, 1})});
+  const TensorId size =
+      net.op(OpKind::reduce, "size",
+             {net.op(OpKind::pointwise, "square", {h}, ir::PointwiseAttrs{ir::named_function("square")})},
+             ir::ReduceAttrs{ir::Reduction::mean, {0, 1}});
+  const TensorId part = net.op(OpKind::pointwise, "part", {entropy},
+                               ir::PointwiseAttrs{ir::named_function("mul_scalar", {0.3F})});
+  net.graph().loss =
+      net.op(OpKind::pointwise, "loss", {part, size}, ir::PointwiseAttrs{ir::named_function("add")});
+  net.backward();
+  expect_right_gradient(net, w);
+}
+
+TEST(Backward, WhatOnlyAStepReadsHasNoGradient) {
+  Net net;
+  const TensorId x = net.input("x", {4, 3});
+  const TensorId w = net.parameter("w", {3, 3});
+  const TensorId unused = net.parameter("unused", {3, 3});
+  const TensorId h = net.op(OpKind::linear, "h", {x, w}, ir::LinearAttrs{});
+  const TensorId stepped =
+      net.op(OpKind::pointwise, "stepped", {net.op(OpKind::linear, "aside", {x, unused}, ir::LinearAttrs{})},
+             ir::PointwiseAttrs{ir::named_function("floor")});
+  const TensorId sum =
+      net.op(OpKind::pointwise, "sum", {h, stepped}, ir::PointwiseAttrs{ir::named_function("add")});
+  net.loss(sum, net.labels("labels", {0, 1, 2, 1}));
+  net.backward();
+  EXPECT_THAT(net.order(), ElementsAre("w"));
 }
 
 TEST(Backward, UpdatesASharedParameterOnceAfterItsLastUse) {

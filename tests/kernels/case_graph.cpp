@@ -1,5 +1,6 @@
 #include "kernels/case_graph.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "autodiff/rules.h"
@@ -34,6 +35,8 @@ std::vector<float> fill(Fill how, std::int64_t count, std::uint32_t stream) {
         return static_cast<float>(random.bits(i) % 4) - 1;
       case Fill::kept:
         return random.bits(i) % 4 == 0 ? 0.0F : 1.0F;
+      case Fill::large:
+        return 1.5F + random.uniform(i);
     }
     throw InternalError("not a fill");
   };
@@ -127,11 +130,11 @@ class CaseBuilder {
     std::vector<TensorId> outputs;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const bool workspace = i == 1 && (case_.kind == OpKind::max_pool || case_.kind == OpKind::batch_norm);
-      const bool integers = case_.kind == OpKind::count_correct;
+      const bool integers = case_.kind == OpKind::count_correct || case_.kind == OpKind::argmax;
       outputs.push_back(graph().add_tensor("output" + std::to_string(i),
                                            workspace  ? ir::DType::u8
                                            : integers ? ir::DType::s32
-                                                      : ir::DType::f32,
+                                                      : case_.output_type,
                                            shapes[i],
                                            workspace ? ir::Role::workspace : ir::Role::activation));
     }
@@ -148,6 +151,9 @@ class CaseBuilder {
       autodiff::append_backward(graph(), outputs[0], on_gradient);
       return;
     }
+    const bool has_gradient = std::any_of(case_.inputs.begin(), case_.inputs.end(),
+                                          [](const CaseInput& input) { return input.differentiable; });
+    if (!has_gradient) return;
     for (const std::size_t i : seeded_outputs(outputs.size())) {
       const std::string name = graph().tensor(outputs[i]).name + ".grad";
       const ir::Shape shape = graph().tensor(outputs[i]).shape;
@@ -160,7 +166,7 @@ class CaseBuilder {
   std::vector<std::size_t> seeded_outputs(std::size_t count) const {
     const auto* norm = case_.attrs.get_if<ir::LayerNormAttrs>();
     if (norm != nullptr && norm->add) return {0, count - 1};
-    std::vector<std::size_t> all(case_.kind == OpKind::split ? count : 1);
+    std::vector<std::size_t> all(case_.kind == OpKind::split || case_.kind == OpKind::pointwise ? count : 1);
     std::iota(all.begin(), all.end(), std::size_t{0});
     return all;
   }

@@ -50,6 +50,15 @@ OpCase volume_case() {
   return c;
 }
 
+/// `channels` in groups of `each`.
+OpCase grouped_case(const std::string& name, const Size& size, ir::ConvAttrs attrs, std::int64_t kernel,
+                    std::int64_t each, bool bias) {
+  attrs.groups = size.in / each;
+  OpCase c = conv_case(name, size, attrs, kernel, bias);
+  c.inputs[1].shape[1] = each;
+  return c;
+}
+
 /// All channel counts in whole blocks of eight: what our own convolutions are for.
 std::vector<OpCase> cases() {
   const auto same = conv_attrs(1, 1);
@@ -68,6 +77,15 @@ std::vector<OpCase> cases() {
       conv_case("dilation", {2, 16, 16, 11, 10}, conv_attrs(1, 2, 2), 3, false),
       conv_case("five_by_five", {2, 8, 40, 20, 21}, conv_attrs(1, 2), 5, false),
       conv_case("wide_rows", {1, 8, 16, 3, 250}, same, 3, false),
+      grouped_case("depthwise_five", {3, 16, 16, 9, 12}, conv_attrs(1, 2), 5, 1, true),
+      grouped_case("depthwise_five_stride", {2, 24, 24, 11, 8}, conv_attrs(2, 2), 5, 1, false),
+      grouped_case("depthwise_seven", {2, 8, 8, 7, 7}, conv_attrs(1, 3), 7, 1, false),
+      grouped_case("depthwise_seven_small", {2, 8, 8, 4, 3}, conv_attrs(1, 3), 7, 1, true),
+      grouped_case("depthwise_dilation", {1, 8, 8, 12, 13}, conv_attrs(1, 4, 2), 5, 1, false),
+      grouped_case("depthwise_even", {2, 8, 8, 9, 9}, conv_attrs(1, 1), 4, 1, false),
+      grouped_case("groups_of_four", {2, 32, 32, 6, 7}, conv_attrs(1, 1), 3, 4, true),
+      grouped_case("groups_of_four_stride", {2, 16, 16, 9, 8}, conv_attrs(2, 1), 3, 4, false),
+      grouped_case("groups_of_two", {2, 16, 16, 6, 7}, conv_attrs(1, 1, 1, true), 3, 2, false),
       volume_case(),
   };
 }

@@ -355,6 +355,7 @@ Cases make_cases() {
   add_shapes(cases);
   add_updates(cases);
   for (OpCase& text : text_cases()) cases.push_back(std::move(text));
+  for (OpCase& op_case : program_cases()) cases.push_back(std::move(op_case));
   return cases;
 }
 

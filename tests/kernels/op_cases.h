@@ -18,6 +18,7 @@ enum class Fill : std::uint8_t {
   labels,       ///< s32, 0 to 2
   some_labels,  ///< s32, -1 to 2
   kept,         ///< u8, 0 or 1
+  large,        ///< 1.5 to 2.5
 };
 
 struct CaseInput {
@@ -36,6 +37,8 @@ struct OpCase {
   std::vector<CaseInput> inputs;
   std::vector<ir::Shape> outputs = {};  ///< only where the inputs do not decide them: input, reshape, split
   bool finite_differences = true;       ///< off where it would take long or meet a kink
+  bool in_pytorch = true;               ///< tests/golden/ops.json has what PyTorch makes of it
+  ir::DType output_type = ir::DType::f32;
 };
 
 /// Those of transformers; op_cases() has them too.
@@ -47,5 +50,8 @@ void PrintTo(const OpCase& op_case, std::ostream* out);
 /// Every forward op with odd sizes, groups, strides, dilation, one-sided padding, one to three spatial
 /// extents. The backward ops come with them: see make_case_graph().
 const std::vector<OpCase>& op_cases();
+
+/// Of these, programs, reductions and indices.
+std::vector<OpCase> program_cases();
 
 }  // namespace penstock::testing

@@ -193,6 +193,9 @@ class Runner {
     if (tensor.dtype == ir::DType::s32) {
       const auto* values = static_cast<const std::int32_t*>(plain->data());
       output.values.assign(values, values + count);
+    } else if (tensor.dtype == ir::DType::u8) {
+      const auto* values = static_cast<const std::uint8_t*>(plain->data());
+      output.values.assign(values, values + count);
     } else {
       const auto* values = static_cast<const float*>(plain->data());
       output.values.assign(values, values + count);

@@ -25,6 +25,19 @@ Shapes count_shape(const Attrs& /*attrs*/, const Shapes& in) {
   return {Shape{1}};
 }
 
+Shapes nll_shapes(const Attrs& /*attrs*/, const Shapes& in) {
+  expect_labels(in[0], in[1]);
+  if (in.size() > 2) expect_vector(in[2], in[0][1], "the class weights");
+  return {Shape{1}, Shape{1}};
+}
+
+void check_nll_backward(const OpShapes& op) {
+  expect_labels(op.out[0], op.in[0]);
+  expect_inputs(op, 1, 2, Shape{1});
+  expect(op.in[2].elements() == 1, "the gradient of a loss is {}", op.in[2].to_string());
+  if (op.in.size() > 3) expect_vector(op.in[3], op.out[0][1], "the class weights");
+}
+
 }  // namespace
 
 std::vector<OpFacts> loss_ops() {
@@ -37,6 +50,14 @@ std::vector<OpFacts> loss_ops() {
       row<NoAttrs>(cross_entropy_backward, "cross_entropy_backward", {2, 2}, {1, 1})
           .holds("fi", "f")
           .checks(check_cross_entropy_backward)
+          .is(&OpFacts::dear),
+      row<NllAttrs>(nll_loss, "nll_loss", {2, 3}, {2, 2})
+          .holds("fif", "f")
+          .infers(nll_shapes)
+          .is(&OpFacts::dear),
+      row<NllAttrs>(nll_loss_backward, "nll_loss_backward", {3, 4}, {1, 1})
+          .holds("if", "f")
+          .checks(check_nll_backward)
           .is(&OpFacts::dear),
       row<NoAttrs>(count_correct, "count_correct", {2, 2}, {1, 1}).holds("fi", "i").infers(count_shape),
   };

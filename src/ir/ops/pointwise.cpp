@@ -8,6 +8,25 @@ Shapes softmax_shape(const Attrs& attrs, const Shapes& in) {
   return {in[0]};
 }
 
+/// All outputs have one shape.
+Shapes pointwise_shapes(const Attrs& attrs, const Shapes& in) {
+  const Program& program = attrs.get<PointwiseAttrs>().program;
+  expect(in.size() == static_cast<std::size_t>(program.inputs), "{} inputs for a program of {}", in.size(),
+         program.inputs);
+  Shape y;
+  for (const Shape& x : in) y = broadcast(y, x);
+  return Shapes(program.outputs.size(), y);
+}
+
+void check_pointwise(const OpShapes& op) {
+  const Shapes least = pointwise_shapes(op.attrs, op.in);
+  expect(op.out.size() == least.size(), "{} outputs of a program that makes {}", op.out.size(), least.size());
+  for (const Shape& y : op.out) {
+    expect_same(op.out[0], y);
+    expect_shape(broadcast(least[0], y), y, "what the inputs broadcast to");
+  }
+}
+
 }  // namespace
 
 std::vector<OpFacts> pointwise_ops() {
@@ -21,6 +40,12 @@ std::vector<OpFacts> pointwise_ops() {
       row<NoAttrs>(multiply, "multiply", {2, 2}, {1, 1}).infers(same_as_inputs),
       row<AxisAttrs>(softmax, "softmax", {1, 1}, {1, 1}).infers(softmax_shape),
       row<AxisAttrs>(softmax_backward, "softmax_backward", {2, 2}, {1, 1}).checks(check_all_same),
+      row<AxisAttrs>(log_softmax, "log_softmax", {1, 1}, {1, 1}).infers(softmax_shape),
+      row<AxisAttrs>(log_softmax_backward, "log_softmax_backward", {2, 2}, {1, 1}).checks(check_all_same),
+      row<PointwiseAttrs>(pointwise, "pointwise", {1, kManyTensors}, {1, kManyTensors})
+          .holds("n", "n")
+          .infers(pointwise_shapes)
+          .checks(check_pointwise),
   };
 }
 

@@ -51,6 +51,20 @@ std::int64_t windows(const Shape& x, std::size_t axis, std::int64_t kernel, std:
   return room / stride + 1;
 }
 
+Shape broadcast(const Shape& a, const Shape& b) {
+  const Shape& longer = a.rank() >= b.rank() ? a : b;
+  const Shape& shorter = a.rank() >= b.rank() ? b : a;
+  Shape result = longer;
+  const std::size_t offset = longer.rank() - shorter.rank();
+  for (std::size_t i = 0; i < shorter.rank(); ++i) {
+    const std::int64_t extent = longer[offset + i];
+    expect(extent == shorter[i] || extent == 1 || shorter[i] == 1, "{} and {} do not broadcast",
+           a.to_string(), b.to_string());
+    if (extent == 1) result[offset + i] = shorter[i];
+  }
+  return result;
+}
+
 Shapes same_as_input(const Attrs& /*attrs*/, const Shapes& in) {
   return {in[0]};
 }

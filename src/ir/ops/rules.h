@@ -78,6 +78,8 @@ std::int64_t windows(const Shape& x, std::size_t axis, std::int64_t kernel, std:
 
 /// The output has the first input's shape.
 Shapes same_as_input(const Attrs& attrs, const Shapes& in);
+/// The shape that both broadcast to, by NumPy's rule.
+Shape broadcast(const Shape& a, const Shape& b);
 /// All inputs and the output have one shape.
 Shapes same_as_inputs(const Attrs& attrs, const Shapes& in);
 void check_all_same(const OpShapes& op);
@@ -95,6 +97,7 @@ std::vector<OpFacts> norm_ops();
 std::vector<OpFacts> pointwise_ops();
 std::vector<OpFacts> pool_ops();
 std::vector<OpFacts> shape_ops();
+std::vector<OpFacts> index_ops();
 std::vector<OpFacts> loss_ops();
 std::vector<OpFacts> text_ops();
 std::vector<OpFacts> step_ops();

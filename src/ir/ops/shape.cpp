@@ -67,7 +67,7 @@ std::vector<OpFacts> shape_ops() {
       row<AxisAttrs>(split, "split", {1, 1}, {1, kManyTensors}).checks(check_split),
       row<PadAttrs>(pad, "pad", {1, 1}, {1, 1}).infers(pad_shape),
       row<PadAttrs>(crop, "crop", {1, 1}, {1, 1}).infers(crop_shape),
-      row<NoAttrs>(reshape, "reshape", {1, 1}, {1, 1}).checks(check_reshape),
+      row<NoAttrs>(reshape, "reshape", {1, 1}, {1, 1}).holds("t", "t").checks(check_reshape),
       row<TransposeAttrs>(transpose, "transpose", {1, 1}, {1, 1}).infers(transpose_shape),
       row<NoAttrs>(reorder, "reorder", {1, 1}, {1, 1}).holds("t", "t").infers(same_as_input),
   };

@@ -89,6 +89,22 @@ Selector selector_of(OpKind kind) {
     case OpKind::softmax:
     case OpKind::softmax_backward:
       return select_softmax;
+    case OpKind::log_softmax:
+    case OpKind::log_softmax_backward:
+      return select_softmax;
+    case OpKind::pointwise:
+      return select_program;
+    case OpKind::reduce:
+      return select_reduce;
+    case OpKind::argmax:
+    case OpKind::slice:
+    case OpKind::slice_backward:
+    case OpKind::gather:
+    case OpKind::gather_backward:
+      return select_index;
+    case OpKind::nll_loss:
+    case OpKind::nll_loss_backward:
+      return select_nll;
     case OpKind::cross_entropy:
     case OpKind::cross_entropy_backward:
     case OpKind::count_correct:
@@ -176,11 +192,16 @@ class CpuBackend : public Backend {
     return "|" + layout.tag + ":" + std::to_string(layout.size_bytes);
   }
 
+  static std::string tensor_key(const ir::Tensor& tensor) {
+    const std::string shape = tensor.shape.to_string();
+    return tensor.dtype == ir::DType::f32 ? shape : ir::dtype_name(tensor.dtype) + shape;
+  }
+
   static std::string shapes_key(const ir::Graph& graph, const ir::Op& op) {
     std::string key = std::string(ir::op_name(op.kind)) + "(" + ir::attrs_text(op.attrs) + ")";
-    for (const ir::TensorId id : op.inputs) key += graph.tensor(id).shape.to_string();
+    for (const ir::TensorId id : op.inputs) key += tensor_key(graph.tensor(id));
     key += "->";
-    for (const ir::TensorId id : op.outputs) key += graph.tensor(id).shape.to_string();
+    for (const ir::TensorId id : op.outputs) key += tensor_key(graph.tensor(id));
     return key;
   }
 

@@ -67,6 +67,7 @@ void put(Selection& selection, const ConvTensor& tensor, const MemoryDesc& desc)
 
 Selection select_conv(const Request& request) {
   if (auto native = select_native_conv(request)) return *std::move(native);
+  if (auto merged = select_merged_groups(request)) return *std::move(merged);
   const ConvProblem problem(request);
   const dnnl::primitive_desc desc = ConvChoice(request, problem).choose();
   Selection selection = request.plain_selection();

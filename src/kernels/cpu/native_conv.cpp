@@ -46,10 +46,41 @@ native::ConvShape shape_of(const ConvProblem& problem) {
   return shape;
 }
 
+/// The weights' gradient of a depthwise convolution, which the library has as generated code for 3x3 only.
+std::optional<Selection> select_depthwise(const Request& request) {
+  if (request.op.kind != ir::OpKind::conv_backward_weights) return std::nullopt;
+  const ConvProblem problem(request);
+  const Dims src = problem.src.plain.get_dims();
+  const Dims dst = problem.dst.plain.get_dims();
+  const Dims weights = problem.weights.plain.get_dims();
+  const bool depthwise = src.size() == 4 && weights[0] == src[1] && weights[0] == dst[1] && src[1] % 8 == 0;
+  if (!depthwise || (weights[3] == 3 && weights[4] == 3)) return std::nullopt;
+  for (const ConvTensor* tensor : {&problem.src, &problem.dst}) {
+    if (!fits_blocks(request, tensor->index)) return std::nullopt;
+  }
+  native::DepthwiseGradient shape;
+  shape.images = src[0];
+  shape.blocks = src[1] / 8;
+  shape.in_height = src[2], shape.in_width = src[3];
+  shape.out_height = dst[2], shape.out_width = dst[3];
+  shape.kernel_height = weights[3], shape.kernel_width = weights[4];
+  shape.stride_height = problem.stride[0], shape.stride_width = problem.stride[1];
+  shape.dilation_height = problem.dilation[0] + 1, shape.dilation_width = problem.dilation[1] + 1;
+  shape.top = problem.padding_begin[0], shape.left = problem.padding_begin[1];
+  Selection selection = request.plain_selection();
+  selection.inputs[problem.src.index] = make_layout(blocked_activations(src), problem.src.plain);
+  selection.inputs[problem.dst.index] = make_layout(blocked_activations(dst), problem.dst.plain);
+  const MemoryDesc blocked{weights, dnnl::memory::data_type::f32, dnnl::memory::format_tag::Abcde8a};
+  selection.outputs[0] = make_layout(blocked, problem.weights.plain);
+  selection.kernel = native::make_depthwise_backward_weights(shape, problem.bias.has_value());
+  return selection;
+}
+
 }  // namespace
 
 std::optional<Selection> select_native_conv(const Request& request) {
-  if (!native::has_conv_kernels() || request.op.attrs_as<ir::ConvAttrs>().groups != 1) return std::nullopt;
+  if (!native::has_conv_kernels()) return std::nullopt;
+  if (request.op.attrs_as<ir::ConvAttrs>().groups != 1) return select_depthwise(request);
   if (request.op.kind == ir::OpKind::conv_transpose ||
       request.op.kind == ir::OpKind::conv_transpose_backward_data ||
       request.op.kind == ir::OpKind::conv_transpose_backward_weights) {

@@ -80,7 +80,8 @@ Selection select_dropout(const Request& request) {
 
 Selection select_reshape(const Request& request) {
   Selection selection = request.plain_selection();
-  selection.kernel = native::make_reshape(request.input(0).shape.elements());
+  selection.kernel =
+      native::make_reshape(request.input(0).shape.elements(), ir::dtype_bytes(request.input(0).dtype));
   return selection;
 }
 

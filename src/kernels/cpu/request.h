@@ -39,6 +39,8 @@ Selection select_port(const Request& request);
 Selection select_conv(const Request& request);
 /// One of our own kernels, where there is one for the op in the layouts it is given.
 std::optional<Selection> select_native_conv(const Request& request);
+/// A kernel on fewer and larger groups, where that is faster.
+std::optional<Selection> select_merged_groups(const Request& request);
 /// Implementations for the layouts the request gives (inputs) and the graph has (outputs).
 Variants conv_variants(const Request& request);
 
@@ -72,6 +74,11 @@ Selection select_reshape(const Request& request);
 Selection select_transpose(const Request& request);
 Selection select_softmax(const Request& request);
 
+Selection select_program(const Request& request);
+Selection select_reduce(const Request& request);
+Selection select_index(const Request& request);
+
+Selection select_nll(const Request& request);
 Selection select_loss(const Request& request);
 Selection select_update(const Request& request);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/native/conv_shape.h"
+#include "kernels/native/depthwise.h"
 #include "kernels/native/function_kernel.h"
 
 namespace penstock::kernels::native {
@@ -19,5 +20,8 @@ std::shared_ptr<const Kernel> make_winograd_backward_weights(const ConvShape& sh
 
 /// x, dy -> dw, (db). Never slower than the library's, by a third faster on small images.
 std::shared_ptr<const Kernel> make_conv_backward_weights(const ConvShape& shape, bool bias);
+
+/// x, dy -> dw, (db) of a convolution with one channel for each group.
+std::shared_ptr<const Kernel> make_depthwise_backward_weights(const DepthwiseGradient& shape, bool bias);
 
 }  // namespace penstock::kernels::native

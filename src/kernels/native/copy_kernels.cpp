@@ -100,11 +100,15 @@ std::shared_ptr<const Kernel> make_crop(const Box& box) {
   });
 }
 
-std::shared_ptr<const Kernel> make_reshape(std::int64_t count) {
+std::shared_ptr<const Kernel> make_reshape(std::int64_t count, std::int64_t element_bytes) {
   return make_kernel(
-      [count](const KernelArgs& args) {
-        if (args.inputs[0] != args.outputs[0])
+      [count, element_bytes](const KernelArgs& args) {
+        if (args.inputs[0] == args.outputs[0]) return;
+        if (element_bytes == 1) {
+          std::memcpy(args.outputs[0], args.inputs[0], static_cast<std::size_t>(count));
+        } else {
           copy_in_parallel(floats_in(args, 0), floats_out(args, 0), count);
+        }
       },
       {{0, 0}});
 }

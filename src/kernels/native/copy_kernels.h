@@ -14,7 +14,7 @@ struct Box {
 std::shared_ptr<const Kernel> make_pad(const Box& box, float value);
 std::shared_ptr<const Kernel> make_crop(const Box& box);
 /// Nothing to do where x and y share memory.
-std::shared_ptr<const Kernel> make_reshape(std::int64_t count);
+std::shared_ptr<const Kernel> make_reshape(std::int64_t count, std::int64_t element_bytes);
 /// Lets the caller of the step write the value of an input.
 std::shared_ptr<const Kernel> make_input(int port);
 /// Lets the caller of the step read the value of an output.

@@ -68,7 +68,7 @@ class ReferenceBackend : public Backend {
   Selection select(const ir::Graph& graph, const ir::Op& op,
                    std::span<const ir::Layout* const> /*given*/) override {
     if (native::is_exchange(op.kind)) return native::select_exchange(graph, op);
-    Described described{op, {}, {}, {}};
+    Described described{op, {}, {}, {}, {}};
     Selection selection;
     for (const ir::TensorId id : op.inputs) {
       described.in.push_back(graph.tensor(id).shape);
@@ -77,6 +77,7 @@ class ReferenceBackend : public Backend {
     }
     for (const ir::TensorId id : op.outputs) {
       described.out.push_back(graph.tensor(id).shape);
+      described.out_types.push_back(graph.tensor(id).dtype);
       selection.outputs.emplace_back();
     }
     const auto indices = [](const ir::Shape& y) {

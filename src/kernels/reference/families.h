@@ -15,7 +15,7 @@ using Body = std::function<void(const KernelArgs& args)>;
 struct Described {
   const ir::Op& op;
   std::vector<ir::Shape> in, out;
-  std::vector<ir::DType> in_types = {};
+  std::vector<ir::DType> in_types = {}, out_types = {};
 
   template <typename T>
   const T& attrs() const {
@@ -95,7 +95,21 @@ Body pad(const Described& d);
 Body crop(const Described& d);
 Body copy(const Described& d);
 Body transpose(const Described& d);
+// program.cpp
+Body pointwise(const Described& d);
+Body reduce(const Described& d);
+// index.cpp
+Body slice(const Described& d);
+Body slice_backward(const Described& d);
+Body gather(const Described& d);
+Body gather_backward(const Described& d);
+Body argmax(const Described& d);
+// nll.cpp
+Body nll_loss(const Described& d);
+Body nll_loss_backward(const Described& d);
 // softmax.cpp
+Body log_softmax(const Described& d);
+Body log_softmax_backward(const Described& d);
 Body softmax(const Described& d);
 Body softmax_backward(const Described& d);
 Body cross_entropy(const Described& d);

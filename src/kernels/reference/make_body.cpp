@@ -136,6 +136,28 @@ Body make_body(const Described& d) {
       return softmax(d);
     case OpKind::softmax_backward:
       return softmax_backward(d);
+    case OpKind::log_softmax:
+      return log_softmax(d);
+    case OpKind::log_softmax_backward:
+      return log_softmax_backward(d);
+    case OpKind::pointwise:
+      return pointwise(d);
+    case OpKind::reduce:
+      return reduce(d);
+    case OpKind::argmax:
+      return argmax(d);
+    case OpKind::slice:
+      return slice(d);
+    case OpKind::slice_backward:
+      return slice_backward(d);
+    case OpKind::gather:
+      return gather(d);
+    case OpKind::gather_backward:
+      return gather_backward(d);
+    case OpKind::nll_loss:
+      return nll_loss(d);
+    case OpKind::nll_loss_backward:
+      return nll_loss_backward(d);
     case OpKind::cross_entropy:
       return cross_entropy(d);
     case OpKind::cross_entropy_backward:

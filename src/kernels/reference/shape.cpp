@@ -91,7 +91,7 @@ Body crop(const Described& d) {
 }
 
 Body copy(const Described& d) {
-  const auto size_bytes = static_cast<std::size_t>(d.in[0].elements()) * sizeof(float);
+  const auto size_bytes = static_cast<std::size_t>(d.in[0].elements() * ir::dtype_bytes(d.in_types[0]));
   return [size_bytes](const KernelArgs& args) { std::memmove(args.outputs[0], args.inputs[0], size_bytes); };
 }
 

@@ -78,6 +78,34 @@ Body softmax_backward(const Described& d) {
   };
 }
 
+Body log_softmax(const Described& d) {
+  return [lines = Lines(d.in[0], axis_of(d))](const KernelArgs& args) {
+    lines.for_each([&](std::int64_t start, std::int64_t) {
+      const float* x = floats_in(args, 0) + start;
+      float* y = floats_out(args, 0) + start;
+      const double log_sum = softmax_line(lines, x, y);
+      for (std::int64_t i = 0; i < lines.count; ++i)
+        y[i * lines.stride] = static_cast<float>(x[i * lines.stride] - log_sum);
+    });
+  };
+}
+
+Body log_softmax_backward(const Described& d) {
+  return [lines = Lines(d.in[0], axis_of(d))](const KernelArgs& args) {
+    lines.for_each([&](std::int64_t start, std::int64_t) {
+      const float* y = floats_in(args, 0) + start;
+      const float* dy = floats_in(args, 1) + start;
+      double sum = 0;
+      for (std::int64_t i = 0; i < lines.count; ++i) sum += dy[i * lines.stride];
+      for (std::int64_t i = 0; i < lines.count; ++i) {
+        const double share = std::exp(static_cast<double>(y[i * lines.stride]));
+        floats_out(args, 0)[start + i * lines.stride] =
+            static_cast<float>(dy[i * lines.stride] - share * sum);
+      }
+    });
+  };
+}
+
 Body cross_entropy(const Described& d) {
   return [lines = Lines(d.in[0], 1)](const KernelArgs& args) {
     double loss = 0;

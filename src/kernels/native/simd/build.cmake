@@ -5,7 +5,7 @@ set_source_files_properties(${simd_sources} PROPERTIES COMPILE_OPTIONS "-Wno-psa
 target_compile_options(penstock_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_library(penstock_kernels_avx2 OBJECT ${simd_sources})
-  target_include_directories(penstock_kernels_avx2 PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(penstock_kernels_avx2 PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(penstock_kernels_avx2 PRIVATE -mavx2 -mfma $<$<CONFIG:Release>:-O3>)
   target_compile_definitions(penstock_kernels_avx2 PRIVATE PENSTOCK_SIMD=avx2)
   target_link_libraries(penstock_kernels_avx2 PRIVATE OpenMP::OpenMP_CXX)
