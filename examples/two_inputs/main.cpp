@@ -1,5 +1,5 @@
-// A network with two inputs and a loss of its own, trained step by step through a session: it learns by how much
-// two vectors differ.
+// A network with two inputs and a loss of its own, trained step by step through a session: it learns by how
+// much two vectors differ.
 #include <penstock/penstock.h>
 
 #include <cmath>

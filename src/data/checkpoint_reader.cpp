@@ -82,7 +82,7 @@ void CheckpointReader::read_header() {
         format.starts_with("penstock-checkpoint-")
             ? fmt::format("checkpoint '{}' is of another version ({}); this one reads {}", path(),
                           printable(format), kCheckpointFormat)
-            : fmt::format("'{}' is not a Penstock checkpoint; to start from saved weights use --init",
+            : fmt::format("'{}' is not a Penstock checkpoint; saved weights are loaded, not resumed",
                           path()));
   }
   if (format == kCheckpointFormat) {

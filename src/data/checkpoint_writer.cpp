@@ -79,7 +79,7 @@ void CheckpointWriter::append(const float* values) {
   if (!all_finite(values, count)) {
     throw RunError(fmt::format(
         "training has diverged: after step {} '{}' holds NaN or infinity, so no checkpoint is written{}; a "
-        "smaller --lr or a --schedule with warmup may help",
+        "smaller learning rate or a schedule with warm-up may help",
         step_, tensor.name,
         file_exists(path_in(folder_)) ? fmt::format(" and the last one in '{}' stays", folder_) : ""));
   }

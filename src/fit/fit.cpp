@@ -72,8 +72,8 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
   return best;
 }
 
-/// Waits and computes again for so little that no other pool can be better, or, where planning takes long, not by
-/// much.
+/// Waits and computes again for so little that no other pool can be better, or, where planning takes long,
+/// not by much.
 bool hardly_worse_than_compute(const Fit& fit) {
   constexpr std::size_t kLongStep = 10000;
   if (!fit.prediction) return false;

@@ -83,9 +83,10 @@ class SortedRanges {
   std::vector<std::vector<Range>> chunks_;
 };
 
-/// Intervals placed so far, by offset. The step is cut into buckets of time; an interval that touches few of them
-/// is listed in each, one that touches many in a list for all. So a search for a short stay looks at what is about
-/// it, one for a long stay at everything, each in the order of offsets and without sorting anything.
+/// Intervals placed so far, by offset. The step is cut into buckets of time; an interval that touches few of
+/// them is listed in each, one that touches many in a list for all. So a search for a short stay looks at
+/// what is about it, one for a long stay at everything, each in the order of offsets and without sorting
+/// anything.
 class Placed {
  public:
   explicit Placed(std::int64_t end) : width_(end / kBuckets + 1), buckets_(kBuckets) {}
@@ -110,8 +111,9 @@ class Placed {
     while (const Range* range = next_candidate()) {
       // What ends below the cursor cannot be in the way, and needs no look at its time.
       if (range->end <= cursor) continue;
-      const bool meets = std::any_of(stays.begin(), stays.end(),
-                                     [&](const PackInterval& stay) { return overlap(stay, range->interval); });
+      const bool meets = std::any_of(stays.begin(), stays.end(), [&](const PackInterval& stay) {
+        return overlap(stay, range->interval);
+      });
       if (!meets) continue;
       if (range->offset - cursor >= bytes) return cursor;
       cursor = std::max(cursor, round_up(range->end, alignment));
@@ -140,7 +142,8 @@ class Placed {
   const Range* next_candidate() {
     SortedRanges::Cursor* lowest = nullptr;
     for (SortedRanges::Cursor& list : lists_) {
-      if (list.get() != nullptr && (lowest == nullptr || is_lower(*list.get(), *lowest->get()))) lowest = &list;
+      if (list.get() != nullptr && (lowest == nullptr || is_lower(*list.get(), *lowest->get())))
+        lowest = &list;
     }
     if (lowest == nullptr) return nullptr;
     const Range* range = lowest->get();
@@ -150,7 +153,7 @@ class Placed {
 
   std::int64_t width_;
   std::int64_t floor_ = 0;
-  std::vector<SortedRanges> buckets_;        // of short intervals
+  std::vector<SortedRanges> buckets_;  // of short intervals
   SortedRanges long_, all_;
   std::vector<SortedRanges::Cursor> lists_;  // what the search has still to look at
 };
@@ -202,7 +205,8 @@ Packing pack(std::span<const PackInterval> intervals, int slot_count, std::span<
   for (std::size_t index = 0; index < fixed.size(); ++index) {
     if (fixed[index] >= 0 && !slots[index].stays.empty()) place(index, fixed[index]);
   }
-  // What never leaves stands side by side at the bottom: it can leave no gaps there, and nobody has to look at it.
+  // What never leaves stands side by side at the bottom: it can leave no gaps there, and nobody has to look
+  // at it.
   if (std::none_of(fixed.begin(), fixed.end(), [](std::int64_t offset) { return offset >= 0; })) {
     std::int64_t floor = 0;
     for (const std::size_t index : order) {

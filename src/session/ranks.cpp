@@ -88,10 +88,10 @@ void Ranks::together(const std::function<void()>& part) {
   const auto first = std::find_if(all.begin(), all.end(), [](const std::string& s) { return !s.empty(); });
   if (first == all.end()) return;
   agreed_ = true;
-  // Numbers in what all find wrong may differ a little; rank 0's will do.
   const bool everywhere = std::none_of(all.begin(), all.end(), [](const auto& s) { return s.empty(); });
-  const std::string message =
-      everywhere ? first->substr(1) : fmt::format("rank {}: {}", first - all.begin(), first->substr(1));
+  // What all find wrong each throws as it is, so that its type is not lost.
+  if (everywhere) std::rethrow_exception(error);
+  const std::string message = fmt::format("rank {}: {}", first - all.begin(), first->substr(1));
   if (exit_code_of(*first) == 2) throw UserError(message);
   throw RunError(message);
 }

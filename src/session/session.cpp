@@ -97,9 +97,9 @@ class Session::Impl {
   std::vector<StateInfo> state() const {
     std::vector<StateInfo> infos;
     for (const StateEntry& entry : state_->entries()) {
-      const StateKind kind = entry.role == ir::Role::parameter   ? StateKind::parameter
-                             : entry.role == ir::Role::buffer ? StateKind::statistic
-                                                                 : StateKind::optimizer;
+      const StateKind kind = entry.role == ir::Role::parameter ? StateKind::parameter
+                             : entry.role == ir::Role::buffer  ? StateKind::statistic
+                                                               : StateKind::optimizer;
       infos.push_back({entry.name, entry.shape.dims(), kind});
     }
     return infos;
