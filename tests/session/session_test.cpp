@@ -107,7 +107,7 @@ TEST(Session, RunComputesWithoutTrainingAndInputsMayBeLeftOut) {
   EXPECT_EQ(session.state_sha256(), hash);
 }
 
-TEST(Session, TheBudgetChangesNoBit) {
+TEST(SessionBudget, ChangesNoBit) {
   const auto train = [](SessionOptions how) {
     Session session(small_network(), Optimizer::adam(0.01), how);
     for (int i = 0; i < 3; ++i) session.step(Batch(i).inputs());
