@@ -88,7 +88,6 @@ Selector selector_of(OpKind kind) {
       return select_transpose;
     case OpKind::softmax:
     case OpKind::softmax_backward:
-      return select_softmax;
     case OpKind::log_softmax:
     case OpKind::log_softmax_backward:
       return select_softmax;
