@@ -7,7 +7,7 @@
 
 /// Convolutions in groups of two or four channels, for which the library has no generated code: several
 /// groups are merged into one of eight channels, whose weights are zero where one group would read another's
-/// channels. That is up to four times the arithmetic at twenty times the speed.
+/// channels. That is up to four times the arithmetic, in generated code instead of plain loops.
 namespace penstock::kernels::cpu {
 namespace {
 
