@@ -109,7 +109,8 @@ struct RunStory {
   std::vector<double> step_seconds;  ///< one a step
   StepStats typical;                 ///< of a step, medians
   double startup_seconds = 0;
-  double accuracy = -1;  ///< negative: not measured
+  std::int64_t peak_rss_bytes = 0;  ///< of the process; 0: what the kernel says when the report is written
+  double accuracy = -1;             ///< negative: not measured
   std::int64_t test_samples = 0;
   std::vector<std::pair<std::int64_t, double>> accuracy_by_step;
   std::vector<std::string> notes;

@@ -64,6 +64,9 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
   if (window.prediction && best.prediction && window.predicted_seconds() < best.predicted_seconds()) {
     const Fit slower = std::move(best);
     best = window;
+    for (auto* fitted : {&best.training, &best.evaluation}) {
+      if (*fitted) (*fitted)->plan.policy = plan::policy_name(policy);
+    }
     add_extents(best, slower);
   } else {
     add_extents(best, window);

@@ -199,7 +199,8 @@ class Session::Impl {
     runner_.reset();
     failed_ = "the session is finished";
     malloc_trim(0);
-    facts.peak_rss_bytes = process_memory().peak_resident_bytes;
+    facts.peak_rss_bytes =
+        story.peak_rss_bytes > 0 ? story.peak_rss_bytes : process_memory().peak_resident_bytes;
     recorder_.write(fit, facts, story, trace_file, report_file);
   }
 

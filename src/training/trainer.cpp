@@ -260,6 +260,7 @@ class Run {
     story.step_seconds = result_.step_seconds;
     story.typical = result_.typical;
     story.startup_seconds = result_.startup_seconds;
+    story.peak_rss_bytes = result_.peak_rss_bytes;
     story.accuracy = result_.accuracy;
     story.test_samples = result_.test_samples;
     story.notes = notes_;
