@@ -40,9 +40,9 @@ format: ## format the code
 
 lint: setup ## check format, clang-tidy
 	@tools/setup.sh $(DEPS) packages-lint.txt
-	@mkdir -p $(BUILD)
-	@$(call CONFIGURE,$(BUILD),-DCMAKE_BUILD_TYPE=$(BUILD_TYPE))
-	@tools/lint.sh $(BUILD) $(JOBS)
+	@mkdir -p build/lint
+	@$(call CONFIGURE,build/lint,-DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DPENSTOCK_QUICK_BUILD=OFF)
+	@tools/lint.sh build/lint $(JOBS)
 
 asan: setup ## tests under AddressSanitizer and UBSan
 	@mkdir -p build/asan

@@ -1,0 +1,1 @@
+// A target that holds a precompiled header needs a source.
