@@ -86,6 +86,15 @@ struct RotaryOptions {
   std::int64_t original_length = 0;
 };
 
+enum class Reduction : std::uint8_t { sum, mean, largest, smallest, product };
+
+/// As PyTorch's cross entropy: the mean over the places that count, weighted by class.
+struct CrossEntropyOptions {
+  float smoothing = 0;          ///< this share of the loss is spread over all classes
+  std::int32_t ignored = -100;  ///< a place with this label, or a negative one, does not count
+  Value class_weights;          ///< [K] or none
+};
+
 enum class Gate : std::uint8_t { silu, gelu, gelu_tanh };
 
 /// What a built-in model is made for. 0 stands for the model's own default.
@@ -218,7 +227,8 @@ class NetworkBuilder {
   Value linear(const std::string& name, Value x, std::int64_t features, bool bias = true);
   /// weight [features, K] or, turned, [K, features]; bias [features] or none
   Value linear(Value x, Value weight, Value bias, bool turned = false, const std::string& name = {});
-  /// a [..., M, K], b [..., K, N] -> [..., M, N]
+  /// a [..., M, K], b [..., K, N] -> [..., M, N]. Leading extents broadcast by NumPy's rule; a vector is a
+  /// row of a or a column of b.
   Value matmul(Value a, Value b, const MatmulOptions& options = {}, const std::string& name = {});
   /// Adds a parameter [C] along axis 1.
   Value bias(const std::string& name, Value x);
@@ -260,6 +270,22 @@ class NetworkBuilder {
   Value multiply(Value a, Value b, const std::string& name = {});
   Value softmax(Value x, std::int64_t axis = 1, const std::string& name = {});
 
+  /// A function by its name in PyTorch or NumPy, of inputs of any type that broadcast by NumPy's rule:
+  /// "silu", "hardswish", "relu6", "clip", "div", "pow_scalar", "where", "less", ... `parameters` are
+  /// PyTorch's, in its order; what is left out has its default. Chains of functions become one pass over
+  /// memory. A result of type u8 is 0 or 1, one of s32 is cut off towards 0.
+  Value apply(const std::string& function, const std::vector<Value>& inputs,
+              const std::vector<float>& parameters = {}, const std::string& name = {},
+              DType type = DType::f32);
+  /// The same values as another type.
+  Value cast(Value x, DType type, const std::string& name = {});
+  Value log_softmax(Value x, std::int64_t axis = 1, const std::string& name = {});
+  /// Negative axes count from the end; no axes: all. They stay with extent 1 if `keep`. A product has no
+  /// gradient.
+  Value reduce(Reduction function, Value x, Extents axes, bool keep = false, const std::string& name = {});
+  /// s32: the first place of the largest; the axis stays with extent 1.
+  Value argmax(Value x, std::int64_t axis, const std::string& name = {});
+
   // Windows.
 
   Value max_pool(Value x, const PoolOptions& options, const std::string& name = {});
@@ -287,6 +313,19 @@ class NetworkBuilder {
   /// Axis i of the result is axis order[i] of x.
   Value transpose(Value x, const Extents& order, const std::string& name = {});
 
+  /// Repeated along axes of extent 1 or that are missing.
+  Value expand(Value x, const Extents& shape, const std::string& name = {});
+  /// Elements begin, begin + step, ... of an axis, `count` of them; a negative step walks backwards.
+  Value slice(Value x, std::int64_t axis, std::int64_t begin, std::int64_t count, std::int64_t step = 1,
+              const std::string& name = {});
+  Value flip(Value x, std::int64_t axis, const std::string& name = {});
+  /// Elements move by `shift` along the axis; those that fall off the end come in at the beginning.
+  Value roll(Value x, std::int64_t axis, std::int64_t shift, const std::string& name = {});
+  /// Rows of x along the axis, as `indices` (s32, any shape) name them; a negative one counts from the end.
+  Value gather(Value x, Value indices, std::int64_t axis, const std::string& name = {});
+  /// Joined along a new axis.
+  Value stack(const std::vector<Value>& values, std::int64_t axis, const std::string& name = {});
+
   // What transformers are made of. B batch, S sequence, D a head's width.
 
   /// tokens s32 [..., S], weight [V, W], positions [P, W] or none -> [..., S, W]: the row of each token (of a
@@ -311,6 +350,14 @@ class NetworkBuilder {
 
   /// logits [N, K, ...], labels s32 [N, ...] -> [1]: the mean; a place with a negative label adds nothing.
   Value cross_entropy(Value logits, Value labels, const std::string& name = {});
+  /// The same with label smoothing, class weights and labels that do not count, over which the mean is not
+  /// taken.
+  Value weighted_cross_entropy(Value logits, Value labels, const CrossEntropyOptions& options,
+                               const std::string& name = {});
+  /// The mean over all elements of "mse", "l1", "smooth_l1" and "huber" (`width` of the round part),
+  /// "bce_with_logits", "kl" (log-probabilities against probabilities, summed over each sample). -> [1]
+  Value element_loss(const std::string& loss, Value prediction, Value target, float width = 1,
+                     const std::string& name = {});
   /// s32 [1]: how many labels the largest logit names.
   Value count_correct(Value logits, Value labels, const std::string& name = {});
 

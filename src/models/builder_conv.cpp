@@ -143,11 +143,6 @@ Value NetworkBuilder::linear(Value x, Value weight, Value bias, bool turned, con
                      attrs);
 }
 
-Value NetworkBuilder::matmul(Value a, Value b, const MatmulOptions& options, const std::string& name) {
-  return impl_->make(ir::OpKind::matmul, impl_->layer_name(name, a, "matmul"), {a, b},
-                     ir::MatmulAttrs{options.transpose_a, options.transpose_b, options.scale});
-}
-
 Value NetworkBuilder::bias(const std::string& name, Value x) {
   const std::string layer = impl_->layer_name(name, x, "bias");
   check_channels(layer, impl_->shape(x));
