@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -59,6 +61,32 @@ std::vector<std::thread> start_threads(int count, const std::function<void()>& b
 
 void set_thread_maker(ThreadMaker maker) {
   maker_in_use().store(maker);
+}
+
+void for_each_index(int threads, std::size_t count, const std::function<void(std::size_t)>& body) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::exception_ptr> thrown(count);
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        body(i);
+      } catch (...) {
+        thrown[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  try {
+    const auto wanted = std::min(static_cast<std::size_t>(std::max(threads, 1)), count);
+    if (wanted > 1) helpers = start_threads(static_cast<int>(wanted) - 1, work, "helps");
+  } catch (const RunError&) {
+    // This thread does it alone.
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  for (const std::exception_ptr& each : thrown) {
+    if (each) std::rethrow_exception(each);
+  }
 }
 
 }  // namespace penstock

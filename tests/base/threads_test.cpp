@@ -51,5 +51,30 @@ TEST(Threads, NoneIsAnError) {
   }
 }
 
+TEST(Threads, EachIndexOnceHoweverManyThreads) {
+  for (const int given : {0, 1, 3}) {
+    const FewThreads few(given);
+    std::vector<std::atomic<int>> calls(17);
+    for_each_index(4, calls.size(), [&](std::size_t i) { ++calls[i]; });
+    for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
+  }
+  for_each_index(4, 0, [](std::size_t) { FAIL(); });
+}
+
+TEST(Threads, TheFirstIndexThatThrowsIsHeardAfterAllHaveEnded) {
+  std::atomic<int> ended{0};
+  const auto body = [&](std::size_t i) {
+    ++ended;
+    if (i == 3 || i == 5) throw UserError(i == 3 ? "three" : "five");
+  };
+  try {
+    for_each_index(2, 9, body);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "three");
+  }
+  EXPECT_EQ(ended, 9);
+}
+
 }  // namespace
 }  // namespace penstock
