@@ -24,6 +24,8 @@ constexpr int kGivenTries = 24;
 constexpr double kLittleLess = 0.99;
 /// How often a policy plans for a pool that leaves gaps.
 constexpr int kFullestTries = 6;
+/// So often at least: where the first plan takes too much there is a second one, for less.
+constexpr int kFewestTries = 2;
 
 }  // namespace
 
@@ -161,7 +163,7 @@ int PoolFitter::tries_of(int most) const {
   constexpr std::int64_t kOps = 20000;
   std::int64_t ops = 1;
   for (const lower::Executable* step : steps_.all()) ops += static_cast<std::int64_t>(step->graph.ops.size());
-  return static_cast<int>(std::clamp<std::int64_t>(kOps / ops, std::min(most, 2), most));
+  return static_cast<int>(std::clamp<std::int64_t>(kOps / ops, std::min(most, kFewestTries), most));
 }
 
 Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, const plan::Profile* profile,
@@ -169,14 +171,17 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
   const std::shared_ptr<const PoolModel> pool = model(std::min(capacity_bytes, keep_bytes_));
   std::optional<Fit> best;
   std::int64_t too_much = capacity_bytes + 1, too_little = 0;
+  const std::int64_t step_bytes = capacity_bytes / 32;
+  const bool slow = policy == plan::PolicyKind::automatic || policy == plan::PolicyKind::pooch;
+  const int tries = slow ? tries_of(kFullestTries) : kFullestTries;
   // The gaps that another plan left are a guess at those that this one will leave.
   std::int64_t given = capacity_bytes;
   if (fallback.pool_bytes > fallback.given_bytes && policy != plan::PolicyKind::keep) {
-    const double share = static_cast<double>(fallback.given_bytes) / static_cast<double>(fallback.pool_bytes);
+    double share = static_cast<double>(fallback.given_bytes) / static_cast<double>(fallback.pool_bytes);
+    if (tries == kFewestTries)
+      share *= kLittleLess;  // A plan that does not fit costs more than a little room.
     given = static_cast<std::int64_t>(static_cast<double>(capacity_bytes) * share);
   }
-  const std::int64_t step_bytes = capacity_bytes / 32;
-  const int tries = tries_of(kFullestTries);
   for (int i = 0; i < tries && given > too_little && given < too_much; ++i) {
     std::int64_t next = 0;
     try {
@@ -186,7 +191,7 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
       if (found.pool_bytes <= capacity_bytes) {
         too_little = given;
         best = std::move(found);
-        if (next < given + step_bytes) break;
+        if (next < given + step_bytes || tries == kFewestTries) break;
       } else {
         if (best) break;
         too_much = given;

@@ -15,8 +15,8 @@ namespace {
 
 /// The search's work: so many ops planned in all, but no fewer plans than this. A plan takes time in
 /// proportion to its ops, so the whole does as well.
-constexpr int kPlannedOps = 260000;
-constexpr int kFewestPlans = 48;
+constexpr int kPlannedOps = 160000;
+constexpr int kFewestPlans = 24;
 /// So many plans at most before what was found is polished.
 constexpr int kSearchPlans = 400;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/text_file.h"
 #include "fit/fit_json.h"
 #include "memory/process.h"
@@ -117,7 +118,7 @@ fit::Fit Fitting::fit() {
   return fit;
 }
 
-fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) {
+fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) const {
   const ir::Graph& graph = program_.state_graph();
   const std::int64_t planner =
       planner_guess_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages);
@@ -184,14 +185,15 @@ const plan::Profile& Fitting::found_profile() {
   return *profile_;
 }
 
-fit::Fit Fitting::fit_within(std::int64_t budget_bytes) {
-  const plan::Profile& profile = found_profile();
-  // Other budgets are looked at with what this process had before it looked at the first.
-  if (assumed_resident_bytes_ == 0) {
-    malloc_trim(0);
-    assumed_resident_bytes_ = process_memory().resident_bytes;
-  }
-  return best(budget_bytes, &profile);
+void Fitting::prepare() {
+  found_profile();
+  malloc_trim(0);
+  assumed_resident_bytes_ = process_memory().resident_bytes;
+}
+
+fit::Fit Fitting::fit_within(std::int64_t budget_bytes) const {
+  require(profile_ && assumed_resident_bytes_ > 0, "a fit within a budget needs prepare()");
+  return best(budget_bytes, &*profile_);
 }
 
 bool Fitting::fits(std::int64_t budget_bytes) const {

@@ -30,9 +30,11 @@ class Fitting {
 
   /// The fit to run by: from the plan file, or the best within the budget. Throws plan::BudgetError.
   fit::Fit fit();
-  /// A fit within another budget, by the profile that is there already or an estimate. Throws
-  /// plan::BudgetError.
-  fit::Fit fit_within(std::int64_t budget_bytes);
+  /// Gets ready for fit_within(): finds the profile that is there already or an estimate, and looks at what
+  /// the process has before any budget is planned for.
+  void prepare();
+  /// A fit within another budget. Throws plan::BudgetError. Needs prepare(); several threads may call it.
+  fit::Fit fit_within(std::int64_t budget_bytes) const;
   /// Whether some fit exists; the smallest budget that has one, with what differs from run to run.
   bool fits(std::int64_t budget_bytes) const;
   std::int64_t smallest_budget() const;
@@ -53,7 +55,7 @@ class Fitting {
   fit::Fit from_file() const;
   const plan::Profile& measured_profile();
   const plan::Profile& found_profile();
-  fit::Fit best(std::int64_t budget_bytes, const plan::Profile* profile);
+  fit::Fit best(std::int64_t budget_bytes, const plan::Profile* profile) const;
 
   const Program& program_;
   const SessionOptions& options_;

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/text_file.h"
+#include "base/threads.h"
 #include "dist/communicator.h"
 #include "fit/fit_json.h"
 #include "memory/process.h"
@@ -57,7 +58,11 @@ class Forecaster {
     table.profile_source = fitting_.profile_source();
     table.in_memory_bytes = fitting_.in_memory_bytes();
     table.smallest_bytes = fitting_.smallest_budget();
-    for (const std::int64_t budget : budgets(table)) table.budgets.push_back(row(budget, request, table));
+    const std::vector<std::int64_t> all = budgets(table);
+    table.budgets.resize(all.size());
+    fitting_.prepare();
+    for_each_index(threads_, all.size(),
+                   [&](std::size_t i) { table.budgets[i] = row(all[i], request, table); });
     if (request.largest_batch) table.largest_batch = largest_batch();
     return table;
   }
