@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Two builds of Penstock on the same job, step by step in turn.
+
+usage: versions.py PENSTOCK OTHER [--steps N] [--cases 'resnet50 --batch 16' ...]
+
+Both programs run at the same time; all but the one whose turn it is are stopped, and the turn passes after each
+step. So both see the same machine, however its speed drifts. The first two steps are not counted. The table has the
+median of a step of each, and the median of the ratio of neighbouring steps with its quartiles: above 1 the
+first program is faster.
+"""
+import argparse
+import os
+import pty
+import re
+import select
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+CASES = ["resnet50 --batch 16", "resnet50 --batch 64", "resnet50 --batch 64 --memory 1GiB"]
+UNCOUNTED = 2
+
+
+class Trainee:
+    """A training run that goes on only while step() waits for it."""
+
+    def __init__(self, program, case, steps, folder):
+        self.done, self.buffer = 0, b""
+        self.terminal, other = pty.openpty()
+        environment = dict(os.environ, XDG_CACHE_HOME=folder)
+        self.process = subprocess.Popen(
+            [os.path.abspath(program), "train", *case.split(), "--steps", str(steps), "--seed", "1"],
+            stdout=other, stderr=other, env=environment, cwd=folder)
+        os.close(other)
+
+    def step(self):
+        """Lets it run until one more step is shown; seconds that this took."""
+        self.process.send_signal(signal.SIGCONT)
+        start = time.perf_counter()
+        target = self.done + 1
+        while self.done < target:
+            if not select.select([self.terminal], [], [], 600)[0]:
+                raise SystemExit("versions.py: no step within ten minutes")
+            try:
+                self.buffer += os.read(self.terminal, 65536)
+            except OSError:
+                raise SystemExit("versions.py: ended early: " + self.buffer.decode(errors="replace")[-300:])
+            found = re.findall(rb"step (\d+)/", self.buffer)
+            if found:
+                self.done = int(found[-1])
+                self.buffer = self.buffer[-200:]
+        seconds = time.perf_counter() - start
+        self.process.send_signal(signal.SIGSTOP)
+        return seconds
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.terminal)
+
+
+def compare(programs, case, steps):
+    seconds = [[], []]
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        trainees = [Trainee(program, case, steps + UNCOUNTED + 1, folder)
+                    for program, folder in zip(programs, (first, second))]
+        trainees[1].process.send_signal(signal.SIGSTOP)
+        try:
+            for step in range(steps + UNCOUNTED):
+                for trainee, own in zip(trainees, seconds):
+                    own.append(trainee.step())
+        finally:
+            for trainee in trainees:
+                trainee.end()
+    return [own[UNCOUNTED:] for own in seconds]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs=2)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--cases", nargs="*", default=CASES)
+    options = parser.parse_args()
+    print("| job | first, s a step | second, s a step | first is faster by (quartiles) |\n|---|---|---|---|")
+    for case in options.cases:
+        mine, other = compare(options.programs, case, options.steps)
+        ratios = sorted(b / a for a, b in zip(mine, other))
+        quartiles = statistics.quantiles(ratios, n=4)
+        print(f"| {case} | {statistics.median(mine):.3f} | {statistics.median(other):.3f} | "
+              f"{statistics.median(ratios):.3f} ({quartiles[0]:.3f}-{quartiles[2]:.3f}) |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
