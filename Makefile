@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CONFIGURE = cmake -S . -B $(1) -G Ninja -DCMAKE_PREFIX_PATH=$(DEPS) $(CMAKE_FLAGS) $(2) >$(1)/configure.log 2>&1 || (cat $(1)/configure.log; false)
 
-.PHONY: all setup build help demo test bench bench-peers format lint asan tsan fuzz install clean
+.PHONY: all setup build help demo test wheel bench bench-peers format lint asan tsan fuzz install clean
 all: build
 
 help: ## list the targets
@@ -25,8 +25,15 @@ demo: build ## train a residual network on Fashion-MNIST
 	@examples/demo.sh $(BUILD)/penstock
 
 test: build ## run all tests
+	@tools/python_setup.sh build/python-venv tools/requirements.txt
+	@$(call CONFIGURE,$(BUILD),-DPENSTOCK_PYTHON=ON -DPython_EXECUTABLE=$(abspath build/python-venv/bin/python))
 	@cmake --build $(BUILD) -j $(JOBS) --target test-programs
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+
+wheel: setup ## make a Python wheel in build/wheels, with oneDNN and the program in it
+	@tools/python_setup.sh build/python-venv tools/requirements.txt
+	@build/python-venv/bin/pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w build/wheels .
+	@ls build/wheels/*.whl
 
 bench: build ## measure speed and memory
 	@cmake --build $(BUILD) -j $(JOBS) --target bench-programs

@@ -21,6 +21,8 @@ for package in "${missing[@]}"; do
   case $package in
     cmake|pkg-config|g++|python3|clang-format|clang-tidy) command -v "$package" >/dev/null && continue ;;
     ninja-build) command -v ninja >/dev/null && continue ;;
+    python3-venv) python3 -c 'import ensurepip' >/dev/null 2>&1 && continue ;;
+    python3-dev) [ -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h" ] && continue ;;
     python3-pip) python3 -m pip --version >/dev/null 2>&1 && continue ;;
   esac
   still_missing+=("$package")

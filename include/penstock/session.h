@@ -194,6 +194,8 @@ class Session {
   /// The recorded steps for Perfetto and chrome://tracing, and a page about the run. Both take memory of
   /// their own, so the session gives its pool back first and can do nothing else afterwards.
   void finish(const std::string& trace_file, const std::string& report_file, const RunStory& story);
+  /// The same while the session lives on: what writing takes meanwhile is beside the budget.
+  void write_report(const std::string& trace_file, const std::string& report_file, const RunStory& story);
 
  private:
   class Impl;
@@ -230,6 +232,10 @@ ForecastTable forecast(const NetworkOfBatch& network, std::int64_t batch, const 
 /// The largest batch below `batch` that fits the budget; 0: none does.
 std::int64_t largest_batch_below(const NetworkOfBatch& network, std::int64_t batch,
                                  const Optimizer& optimizer, const SessionOptions& options);
+
+/// What one budget gives as a few lines, and several as a table: as `penstock plan` says it.
+std::string forecast_text(const Forecast& forecast, const std::string& network, std::int64_t batch);
+std::string forecast_text(const ForecastTable& table, std::int64_t batch);
 
 /// The version of the library: "0.1.0".
 const char* version();

@@ -186,13 +186,7 @@ class Session::Impl {
   }
 
   void finish(const std::string& trace_file, const std::string& report_file, const RunStory& story) {
-    if (!options_.record || !program_.training) throw UserError("this session did not record its steps");
-    RunFacts facts;
-    facts.plan = plan();
-    facts.tier = runner_->tier_description();
-    facts.threads = threads_;
-    facts.pool_peak_bytes = runner_->pool().peak_bytes();
-    facts.peak_by_tag = runner_->budget().peak_breakdown();
+    RunFacts facts = run_facts();
     keep_seen();
     const fit::Fit fit = runner_->fit();
     state_.reset();
@@ -202,6 +196,13 @@ class Session::Impl {
     facts.peak_rss_bytes =
         story.peak_rss_bytes > 0 ? story.peak_rss_bytes : process_memory().peak_resident_bytes;
     recorder_.write(fit, facts, story, trace_file, report_file);
+  }
+
+  void write_report(const std::string& trace_file, const std::string& report_file, const RunStory& story) {
+    const Call call(*this);
+    const RunFacts facts = run_facts();
+    recorder_.write(runner_->fit(), facts, story, trace_file, report_file);
+    malloc_trim(0);
   }
 
   ~Impl() {
@@ -253,6 +254,19 @@ class Session::Impl {
     Impl& impl_;
     ThreadScope threads_;
   };
+
+  /// What a report says of the run so far.
+  RunFacts run_facts() const {
+    if (!options_.record || !program_.training) throw UserError("this session did not record its steps");
+    RunFacts facts;
+    facts.plan = plan();
+    facts.tier = runner_->tier_description();
+    facts.threads = threads_;
+    facts.pool_peak_bytes = runner_->pool().peak_bytes();
+    facts.peak_by_tag = runner_->budget().peak_breakdown();
+    facts.peak_rss_bytes = process_memory().peak_resident_bytes;
+    return facts;
+  }
 
   void require_training() const {
     if (!program_.training) throw UserError("this session was made without training");
@@ -516,6 +530,17 @@ const Network& Session::network() const {
 }
 void Session::finish(const std::string& trace_file, const std::string& report_file, const RunStory& story) {
   impl_->finish(trace_file, report_file, story);
+}
+void Session::write_report(const std::string& trace_file, const std::string& report_file,
+                           const RunStory& story) {
+  impl_->write_report(trace_file, report_file, story);
+}
+
+std::string forecast_text(const Forecast& forecast, const std::string& network, std::int64_t batch) {
+  return report::forecast_text(forecast, network, batch);
+}
+std::string forecast_text(const ForecastTable& table, std::int64_t batch) {
+  return report::forecast_table(table, batch);
 }
 
 const char* version() {

@@ -1,0 +1,246 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <penstock/session.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "bindings.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace penstock::python {
+namespace {
+
+using Array = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
+using Floats = nb::ndarray<nb::numpy, float>;
+
+/// A session that one thread at a time may call; whoever comes meanwhile is refused, whatever is asked.
+struct Engine {
+  Session session;
+  std::atomic<bool> busy = false;
+
+  Engine(const Network& network, const Optimizer& optimizer, const SessionOptions& options)
+      : session(network, optimizer, options) {}
+
+  /// Calls the session without the interpreter's lock.
+  template <typename Body>
+  auto call(const Body& body) {
+    if (busy.exchange(true)) throw UserError("the session is in use: one thread at a time may call it");
+    struct Done {
+      std::atomic<bool>& flag;
+      ~Done() { flag = false; }
+    } const done{busy};
+    const nb::gil_scoped_release unlocked;
+    return body(session);
+  }
+};
+
+Extents shape_of(const Array& array) {
+  Extents shape;
+  for (std::size_t i = 0; i < array.ndim(); ++i) shape.push_back(static_cast<std::int64_t>(array.shape(i)));
+  return shape;
+}
+
+bool is(const Array& array, nb::dlpack::dtype_code code, int bits) {
+  return array.dtype().code == static_cast<std::uint8_t>(code) && array.dtype().bits == bits &&
+         array.dtype().lanes == 1;
+}
+
+/// 64-bit labels, as PyTorch has them, narrowed while they are written to where the step reads them.
+InputArray narrowed(const std::string& name, const Array& array) {
+  const auto* values = static_cast<const std::int64_t*>(array.data());
+  const std::size_t count = array.size();
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const auto* wrong =
+      std::find_if(values, values + count, [](std::int64_t v) { return v > kMost || v < -kMost; });
+  if (wrong != values + count)
+    throw UserError("input '" + name + "' has " + std::to_string(*wrong) + ", which 32 bits do not hold");
+  return {[values, count](void* to) {
+    std::transform(values, values + count, static_cast<std::int32_t*>(to),
+                   [](std::int64_t v) { return static_cast<std::int32_t>(v); });
+  }};
+}
+
+InputArray input_of(const PortInfo& port, const Array& array) {
+  if (const Extents shape = shape_of(array); shape != port.shape) {
+    throw UserError("input '" + port.name + "' has the shape " + shape_text(shape) + ", the network takes " +
+                    shape_text(port.shape));
+  }
+  if (port.dtype == DType::s32 && is(array, nb::dlpack::dtype_code::Int, 64))
+    return narrowed(port.name, array);
+  const bool fits = port.dtype == DType::f32   ? is(array, nb::dlpack::dtype_code::Float, 32)
+                    : port.dtype == DType::s32 ? is(array, nb::dlpack::dtype_code::Int, 32)
+                                               : is(array, nb::dlpack::dtype_code::UInt, 8) ||
+                                                     is(array, nb::dlpack::dtype_code::Bool, 8);
+  if (!fits)
+    throw UserError("input '" + port.name + "' is of another type; the network takes " +
+                    dtype_name(port.dtype));
+  return {port.dtype, array.data(), array.size()};
+}
+
+Inputs inputs_of(const Network& network, const std::map<std::string, Array>& arrays) {
+  Inputs inputs;
+  const std::vector<PortInfo> ports = network.inputs();
+  for (const auto& [name, array] : arrays) {
+    const auto port =
+        std::find_if(ports.begin(), ports.end(), [&](const PortInfo& p) { return p.name == name; });
+    if (port == ports.end()) {
+      std::string known;
+      for (const PortInfo& each : ports) known += (known.empty() ? "" : ", ") + each.name;
+      throw UserError("the network has no input '" + name + "'; it has " + known);
+    }
+    inputs[name] = input_of(*port, array);
+  }
+  return inputs;
+}
+
+template <typename Element>
+nb::object array_of(std::unique_ptr<Element[]> values, const std::vector<std::int64_t>& shape) {
+  const std::vector<std::size_t> extents(shape.begin(), shape.end());
+  Element* data = values.release();
+  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<Element*>(p); });
+  return nb::ndarray<nb::numpy, Element>(data, extents.size(), extents.data(), owner).cast();
+}
+
+template <typename Element>
+nb::object array_of(const OutputArray& output) {
+  auto values = std::make_unique<Element[]>(output.bytes.size() / sizeof(Element));
+  std::memcpy(values.get(), output.bytes.data(), output.bytes.size());
+  return array_of(std::move(values), output.shape);
+}
+
+nb::object array_of(const OutputArray& output) {
+  if (output.dtype == DType::f32) return array_of<float>(output);
+  if (output.dtype == DType::s32) return array_of<std::int32_t>(output);
+  return array_of<std::uint8_t>(output);
+}
+
+/// Loss, outputs and times of a step; whatever Ctrl-C asked for comes after the step is complete.
+nb::tuple result_of(const StepResult& result) {
+  check_signals();
+  nb::dict outputs;
+  for (const auto& [name, output] : result.outputs) outputs[name.c_str()] = array_of(output);
+  return nb::make_tuple(result.loss, outputs, result.stats);
+}
+
+nb::tuple step(Engine& engine, const std::map<std::string, Array>& arrays) {
+  const Inputs inputs = inputs_of(engine.session.network(), arrays);
+  return result_of(engine.call([&](Session& session) { return session.step(inputs); }));
+}
+
+nb::tuple run(Engine& engine, const std::map<std::string, Array>& arrays) {
+  const Inputs inputs = inputs_of(engine.session.network(), arrays);
+  return result_of(engine.call([&](Session& session) { return session.run(inputs); }));
+}
+
+const char* kind_name(StateKind kind) {
+  return kind == StateKind::parameter ? "parameter" : kind == StateKind::statistic ? "buffer" : "optimizer";
+}
+
+nb::object read(Engine& engine, const std::string& name, const std::vector<std::int64_t>& shape) {
+  std::unique_ptr<float[]> values;
+  engine.call([&](Session& session) {
+    session.read(name, [&](std::span<const float> from) {
+      values = std::make_unique<float[]>(from.size());
+      std::copy(from.begin(), from.end(), values.get());
+    });
+  });
+  return array_of(std::move(values), shape);
+}
+
+void write(Engine& engine, const std::string& name,
+           const nb::ndarray<const float, nb::device::cpu, nb::c_contig>& values) {
+  engine.call([&](Session& session) { session.write(name, {values.data(), values.size()}); });
+}
+
+void write_report(Engine& engine, const std::string& path, const std::string& trace_path,
+                  const std::vector<double>& loss, const std::vector<double>& step_seconds,
+                  const StepStats& typical, const std::string& command) {
+  RunStory story;
+  story.title = engine.session.network().name();
+  const std::vector<PortInfo> ports = engine.session.network().inputs();
+  if (!ports.empty() && !ports.front().shape.empty()) story.batch = ports.front().shape.front();
+  story.command = command;
+  story.loss = loss;
+  story.step_seconds = step_seconds;
+  story.typical = typical;
+  engine.call([&](Session& session) {
+    story.weights_sha256 = session.state_sha256();
+    session.write_report(trace_path, path, story);
+  });
+}
+
+}  // namespace
+
+void bind_session(nb::module_& module) {
+  nb::class_<Engine>(module, "Engine", "A session of the engine; penstock.Session is what programs use.")
+      .def(
+          "__init__",
+          [](Engine* self, const Network& network, const Optimizer& optimizer,
+             const SessionOptions& options) {
+            {
+              const nb::gil_scoped_release unlocked;
+              new (self) Engine(network, optimizer, options);
+            }
+          },
+          "network"_a, "optimizer"_a, "options"_a)
+      .def("step", &step, "inputs"_a)
+      .def("run", &run, "inputs"_a)
+      .def_prop_rw(
+          "learning_rate", [](Engine& e) { return e.call([](Session& s) { return s.learning_rate(); }); },
+          [](Engine& e, double rate) { e.call([&](Session& s) { s.set_learning_rate(rate); }); })
+      .def_prop_rw(
+          "steps_done", [](Engine& e) { return e.call([](Session& s) { return s.steps_done(); }); },
+          [](Engine& e, std::int64_t steps) { e.call([&](Session& s) { s.set_steps_done(steps); }); })
+      .def("state",
+           [](Engine& e) {
+             nb::list list;
+             for (const StateInfo& info : e.call([](Session& s) { return s.state(); }))
+               list.append(nb::make_tuple(info.name, info.shape, kind_name(info.kind)));
+             return list;
+           })
+      .def("read", &read, "name"_a, "shape"_a)
+      .def("write", &write, "name"_a, "values"_a)
+      .def("state_sha256", [](Engine& e) { return e.call([](Session& s) { return s.state_sha256(); }); })
+      .def("save", [](Engine& e, const std::string& path) { e.call([&](Session& s) { s.save(path); }); })
+      .def("load", [](Engine& e, const std::string& path) { e.call([&](Session& s) { s.load(path); }); })
+      .def("save_checkpoint",
+           [](Engine& e, const std::string& dir, const std::map<std::string, std::string>& info, int keep) {
+             e.call([&](Session& s) { s.save_checkpoint(dir, info, keep); });
+           })
+      .def("load_checkpoint",
+           [](Engine& e, const std::string& dir, bool with_optimizer) {
+             e.call([&](Session& s) { s.load_checkpoint(dir, with_optimizer); });
+           })
+      .def("plan", [](Engine& e) { return e.call([](Session& s) { return s.plan(); }); })
+      .def("save_plan",
+           [](Engine& e, const std::string& path) { e.call([&](Session& s) { s.save_plan(path); }); })
+      .def("explain",
+           [](Engine& e, const std::string& name) {
+             return e.call([&](Session& s) { return s.explain(name); });
+           })
+      .def("why_slower", [](Engine& e) { return e.call([](Session& s) { return s.why_slower(); }); })
+      .def("peak_bytes_by_tag",
+           [](Engine& e) { return e.call([](Session& s) { return s.peak_bytes_by_tag(); }); })
+      .def("pool_peak_bytes",
+           [](Engine& e) { return e.call([](Session& s) { return s.pool_peak_bytes(); }); })
+      .def("tier_description",
+           [](Engine& e) { return e.call([](Session& s) { return s.tier_description(); }); })
+      .def("threads", [](Engine& e) { return e.call([](Session& s) { return s.threads(); }); })
+      .def("write_report", &write_report, "path"_a, "trace_path"_a, "loss"_a, "step_seconds"_a, "typical"_a,
+           "command"_a)
+      .def_prop_ro("network", [](const Engine& e) { return e.session.network(); });
+
+  module.def("checkpoint_facts", [](const std::string& dir) {
+    const CheckpointFacts facts = checkpoint_facts(dir);
+    return nb::make_tuple(facts.step, facts.seed, nb::cast(facts.facts));
+  });
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,51 @@
+"""What a session trains, from whatever the caller has: a name, a network, a PyTorch module."""
+
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import _core
+
+
+@dataclass
+class Imported:
+    """A network and what is known of where it came from."""
+
+    network: _core.Network
+    values: dict = field(default_factory=dict)  # first values by name; the others are drawn from the seed
+    module: object = None  # torch_import.ModuleState of a PyTorch module, else None
+
+
+def is_torch_module(model):
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def network_of(model, *, batch=None, example=None, loss=None, channels=0, image_size=0, classes=0):
+    """The network of a model; `example` and `loss` are a PyTorch module's."""
+    if is_torch_module(model):
+        from . import torch_import
+
+        return torch_import.import_module(model, example=example, loss=loss, batch=batch)
+    if loss is not None and not (isinstance(model, str) and loss == "cross_entropy"):
+        raise _core.UserError("loss= is for PyTorch modules; a network says itself what its loss is")
+    if isinstance(model, _core.Network):
+        inputs = model.inputs
+        if batch is not None and inputs and inputs[0].shape[:1] != (batch,):
+            raise _core.UserError(f"the network was made for a batch of {inputs[0].shape[0]}, not {batch}")
+        return Imported(model)
+    if isinstance(model, _core.NetworkBuilder):
+        raise _core.UserError("end the network first: give what builder.finish() returns")
+    if not isinstance(model, str):
+        raise _core.UserError(f"a {type(model).__name__} is no network; give a torch.nn.Module, a ps.Network or the name "
+                              "of a model (ps.models() lists them)")
+    info = _core.find_model(model)
+    if example is not None:
+        images = np.shape(example[0])
+        if len(images) != (5 if info.volumetric else 4):
+            raise _core.UserError(f"example: images of {model} have the shape [N, C, ...], not {list(images)}")
+        batch = images[0] if batch is None else batch
+        channels, image_size = channels or images[1], image_size or images[2]
+    return Imported(_core.Network.model(model, batch=32 if batch is None else batch, channels=channels,
+                                        image_size=image_size, classes=classes))
