@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <limits>
+#include <list>
 #include <memory>
 #include <span>
 
@@ -52,28 +52,32 @@ bool is(const Array& array, nb::dlpack::dtype_code code, int bits) {
          array.dtype().lanes == 1;
 }
 
-/// 64-bit labels, as PyTorch has them, narrowed while they are written to where the step reads them.
-InputArray narrowed(const std::string& name, const Array& array) {
-  const auto* values = static_cast<const std::int64_t*>(array.data());
-  const std::size_t count = array.size();
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const auto* wrong =
-      std::find_if(values, values + count, [](std::int64_t v) { return v > kMost || v < -kMost; });
-  if (wrong != values + count)
-    throw UserError("input '" + name + "' has " + std::to_string(*wrong) + ", which 32 bits do not hold");
-  return {[values, count](void* to) {
-    std::transform(values, values + count, static_cast<std::int32_t*>(to),
-                   [](std::int64_t v) { return static_cast<std::int32_t>(v); });
-  }};
+/// Inputs of a step, and the memory of those that had to be narrowed.
+struct Given {
+  Inputs inputs;
+  std::list<std::vector<std::int32_t>> narrowed;
+};
+
+/// 64-bit labels, as PyTorch has them, in 32 bits.
+const std::vector<std::int32_t>& narrow(const std::string& name, const Array& array, Given& given) {
+  const std::span<const std::int64_t> values(static_cast<const std::int64_t*>(array.data()), array.size());
+  std::vector<std::int32_t>& narrowed = given.narrowed.emplace_back();
+  narrowed.reserve(values.size());
+  for (const std::int64_t value : values) {
+    if (value != static_cast<std::int32_t>(value))
+      throw UserError("input '" + name + "' has " + std::to_string(value) + ", which 32 bits do not hold");
+    narrowed.push_back(static_cast<std::int32_t>(value));
+  }
+  return narrowed;
 }
 
-InputArray input_of(const PortInfo& port, const Array& array) {
+InputArray input_of(const PortInfo& port, const Array& array, Given& given) {
   if (const Extents shape = shape_of(array); shape != port.shape) {
     throw UserError("input '" + port.name + "' has the shape " + shape_text(shape) + ", the network takes " +
                     shape_text(port.shape));
   }
   if (port.dtype == DType::s32 && is(array, nb::dlpack::dtype_code::Int, 64))
-    return narrowed(port.name, array);
+    return narrow(port.name, array, given);
   const bool fits = port.dtype == DType::f32   ? is(array, nb::dlpack::dtype_code::Float, 32)
                     : port.dtype == DType::s32 ? is(array, nb::dlpack::dtype_code::Int, 32)
                                                : is(array, nb::dlpack::dtype_code::UInt, 8) ||
@@ -84,8 +88,8 @@ InputArray input_of(const PortInfo& port, const Array& array) {
   return {port.dtype, array.data(), array.size()};
 }
 
-Inputs inputs_of(const Network& network, const std::map<std::string, Array>& arrays) {
-  Inputs inputs;
+Given inputs_of(const Network& network, const std::map<std::string, Array>& arrays) {
+  Given given;
   const std::vector<PortInfo> ports = network.inputs();
   for (const auto& [name, array] : arrays) {
     const auto port =
@@ -95,9 +99,9 @@ Inputs inputs_of(const Network& network, const std::map<std::string, Array>& arr
       for (const PortInfo& each : ports) known += (known.empty() ? "" : ", ") + each.name;
       throw UserError("the network has no input '" + name + "'; it has " + known);
     }
-    inputs[name] = input_of(*port, array);
+    given.inputs[name] = input_of(*port, array, given);
   }
-  return inputs;
+  return given;
 }
 
 template <typename Element>
@@ -130,13 +134,13 @@ nb::tuple result_of(const StepResult& result) {
 }
 
 nb::tuple step(Engine& engine, const std::map<std::string, Array>& arrays) {
-  const Inputs inputs = inputs_of(engine.session.network(), arrays);
-  return result_of(engine.call([&](Session& session) { return session.step(inputs); }));
+  const Given given = inputs_of(engine.session.network(), arrays);
+  return result_of(engine.call([&](Session& session) { return session.step(given.inputs); }));
 }
 
 nb::tuple run(Engine& engine, const std::map<std::string, Array>& arrays) {
-  const Inputs inputs = inputs_of(engine.session.network(), arrays);
-  return result_of(engine.call([&](Session& session) { return session.run(inputs); }));
+  const Given given = inputs_of(engine.session.network(), arrays);
+  return result_of(engine.call([&](Session& session) { return session.run(given.inputs); }));
 }
 
 const char* kind_name(StateKind kind) {

@@ -62,6 +62,7 @@ void StepIo::check(const ir::Port& port, const InputArray& array) const {
     throw UserError(fmt::format("input '{}' has {} values, the network takes {} of them: {}", port.name,
                                 array.elements, tensor.shape.elements(), tensor.shape.to_string()));
   }
+  if (tensor.dtype == DType::s32) check_classes(port, array);
   if (tensor.dtype != DType::f32) return;
   const auto* values = static_cast<const float*>(array.data);
   const auto* wrong =
@@ -69,6 +70,25 @@ void StepIo::check(const ir::Port& port, const InputArray& array) const {
   if (wrong != values + array.elements)
     throw UserError(
         fmt::format("input '{}' has {} at place {}; give numbers only", port.name, *wrong, wrong - values));
+}
+
+void StepIo::check_classes(const ir::Port& port, const InputArray& array) const {
+  const auto* values = static_cast<const std::int32_t*>(array.data);
+  for (const ir::Op& op : graph_.ops) {
+    const auto reads = [&](std::size_t i) { return op.inputs.size() > i && op.inputs[i] == port.tensor; };
+    std::int64_t classes = 0;
+    if ((op.kind == ir::OpKind::cross_entropy || op.kind == ir::OpKind::nll_loss) && reads(1))
+      classes = graph_.tensor(op.inputs[0]).shape[1];
+    if (op.kind == ir::OpKind::linear_cross_entropy && reads(2))
+      classes = graph_.tensor(op.inputs[1]).shape[0];
+    if (op.kind == ir::OpKind::embedding && reads(0)) classes = graph_.tensor(op.inputs[1]).shape[0];
+    if (classes == 0) continue;
+    const auto* wrong =
+        std::find_if(values, values + array.elements, [&](std::int32_t v) { return v >= classes; });
+    if (wrong != values + array.elements)
+      throw UserError(fmt::format("input '{}' has {} at place {}; the network knows 0 to {}", port.name,
+                                  *wrong, wrong - values, classes - 1));
+  }
 }
 
 void StepIo::leave_out(ir::TensorId input) {

@@ -26,6 +26,8 @@ class StepIo {
 
  private:
   void check(const ir::Port& port, const InputArray& array) const;
+  /// Labels and tokens that a loss or an embedding does not have would be read from beside its tables.
+  void check_classes(const ir::Port& port, const InputArray& array) const;
   void leave_out(ir::TensorId input);
 
   const ir::Graph& graph_;

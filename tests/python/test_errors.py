@@ -41,6 +41,7 @@ def test_inputs(session):
     refused("given twice", lambda: session.step(x, labels, x=x))
     refused("2 inputs", lambda: session.step(x, labels, labels))
     refused("nan", lambda: session.step(np.full_like(x, np.nan), labels))
+    refused("the network knows 0 to 4", lambda: session.step(x, labels + 5))
     refused("32 bits", lambda: session.step(x, labels + 2**40))
     refused("give float32", lambda: session.step(np.array([object()]), labels))
     assert session.state_sha256() == before

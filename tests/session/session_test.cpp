@@ -168,6 +168,9 @@ TEST(Session, WrongInputsAreRefusedAndChangeNothing) {
   std::vector<float> wrong = batch.images;
   wrong[3] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(with("images", wrong), HasSubstr("has nan at place 3"));
+  std::vector<std::int32_t> labels(16, 0);
+  labels[5] = 1000;
+  EXPECT_THAT(with("labels", labels), HasSubstr("has 1000 at place 5; the network knows 0 to"));
   EXPECT_THAT(error_of([&] { session.write("conv.weight", wrong); }), HasSubstr("72 values, not 1024"));
   EXPECT_THAT(error_of([&] { session.read("conv.wight", [](auto) {}); }),
               HasSubstr("no tensor of the state"));
