@@ -21,6 +21,7 @@ namespace penstock::python {
 void bind_errors(nanobind::module_& module);
 void bind_network(nanobind::module_& module);
 void bind_builder(nanobind::module_& module);
+void bind_builder_ops(nanobind::class_<NetworkBuilder>& builder);
 void bind_options(nanobind::module_& module);
 void bind_forecast(nanobind::module_& module);
 void bind_session(nanobind::module_& module);

@@ -269,6 +269,7 @@ void bind_builder(nb::module_& module) {
   bind_windows(builder);
   bind_shapes(builder);
   bind_text(builder);
+  bind_builder_ops(builder);
 }
 
 }  // namespace penstock::python

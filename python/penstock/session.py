@@ -71,6 +71,8 @@ class Session:
         self._engine = _core.Engine(network, core_of(optimizer),
                                     session_options(memory=memory, process_memory=process_memory, **options))
         ranks.open_sessions.add(self)
+        if optimizer is not None and optimizer.lr == 0:
+            self._engine.learning_rate = 0.0  # of an optimizer, 0 asks the engine for its default
         self._shapes = {name: (tuple(shape), kind) for name, shape, kind in self._engine.state()}
         for name, value in imported.values.items():
             if name in self._shapes:
@@ -140,6 +142,8 @@ class Session:
         if self._module is not None:
             state = self._module.own_state(state)
         wanted = {name: shape for name, (shape, kind) in self._shapes.items() if kind != "optimizer"}
+        if self._module is not None:
+            wanted = {name: wanted[name] for name in state}
         for name in wanted:
             if name not in state:
                 raise _core.UserError(f"'{name}' is missing from the state; the network has {len(wanted)} tensors")

@@ -56,6 +56,8 @@ def _train_on_named(model, data, steps, epochs, progress, on_step, schedule, *, 
         raise _core.UserError("data by name is for a model by name or a ps.Network; give other models a loader")
     if "memory" in session:
         raise _core.UserError("the whole loop is bounded as a process: give process_memory= in place of memory=")
+    if optimizer is not None and optimizer.lr == 0:
+        raise _core.UserError("a learning rate of 0 trains nothing; give another one")
     options = _core.TrainingOptions()
     options.data, options.batch, options.steps, options.epochs = data, batch, steps or 0, epochs or 0
     options.shuffle, options.evaluate, options.optimizer = shuffle, evaluate, core_of(optimizer)

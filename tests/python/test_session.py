@@ -75,6 +75,13 @@ def test_a_learning_rate_that_changes():
         session.learning_rate = float("nan")
 
 
+def test_a_learning_rate_of_zero_is_zero():
+    session = session_of(optimizer=ps.SGD(lr=0.0))
+    before = session.state_sha256()
+    session.step(*batch_of(session.network))
+    assert session.state_sha256() == before and session.learning_rate == 0
+
+
 def test_optimizers_differ():
     sums = set()
     for optimizer in (ps.SGD(lr=0.01), ps.Adam(lr=0.01), ps.AdamW(lr=0.01)):
