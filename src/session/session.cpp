@@ -59,7 +59,12 @@ class Session::Impl {
     if (options_.training) check_same_exchanges(*ranks_, program_.training->graph);
     ranks_->together([&] {
       prepare(link_profile(link_, ranks_->size()));
+      const double begin = clock_seconds();
       state_->initialise(options_.seed);
+      std::int64_t elements = 0;
+      for (const StateEntry& entry : state_->entries()) elements += entry.shape.elements();
+      phase("fill", clock_seconds() - begin,
+            fmt::format("{} of state in {} tensors", format_bytes(4 * elements), state_->entries().size()));
     });
   }
 
@@ -155,8 +160,11 @@ class Session::Impl {
     options_.seed = info.seed;
   }
 
-  Forecast plan() const {
-    Forecast forecast = describe(runner_->fit(), options_.memory.scope, profile_source_);
+  const Forecast& plan() const { return forecast_; }
+
+  /// The plan in words is made where the plan is, because that takes memory, which is counted there.
+  Forecast describe_fit(const fit::Fit& fit) const {
+    Forecast forecast = describe(fit, options_.memory.scope, profile_source_);
     forecast.plan_seconds = plan_seconds_;
     if (ranks_->size() > 1) {
       forecast.link_bandwidth = link_.bandwidth;
@@ -316,6 +324,8 @@ class Session::Impl {
                       plan::policy_name(fit.policy), format_bytes(fit.pool_bytes),
                       format_bytes(fit.division.beside_bytes()), format_bytes(fit.division.budget_bytes),
                       fit.training ? fit.training->plan.summary.recomputed : 0));
+    forecast_ = describe_fit(fit);
+    malloc_trim(0);
     may_replan_ = fit.division.beside.contains("planner");
     if (const std::string line = missing_counts(); !line.empty()) note(line);
     TierOptions tier = tier_options(options_.memory);
@@ -367,18 +377,15 @@ class Session::Impl {
   }
 
   void after_step(const StepStats& stats) {
-    recorder_step(stats);
+    if (options_.record) recorder_.after_step(steps_done_, events_, runner_->fit().training->plan);
     if (const auto why = slow_watch_->after_step(stats, runner_->tier_stats())) note(*why);
     std::optional<PaceChange> change =
         pace_->after_step(runner_->fit(), stats, events_, runner_->tier_stats(), may_replan_);
     events_.events.clear();
     if (!change) return;
     if (change->replanned) note(change->line);
+    forecast_ = describe_fit(change->fit);
     runner_->replace(std::move(change->fit));
-  }
-
-  void recorder_step(const StepStats& /*stats*/) {
-    if (options_.record) recorder_.after_step(steps_done_, events_, runner_->fit().training->plan);
   }
 
   /// Keeps what was seen for the next run. All in memory, nothing was measured; but what is known from
@@ -431,6 +438,7 @@ class Session::Impl {
   std::optional<SlowWatch> slow_watch_;
   run::Trace events_;
   Recorder recorder_;
+  Forecast forecast_;
   std::int64_t steps_done_ = 0;
   bool may_replan_ = false;
   bool statistics_shared_ = true;  ///< no step since all ranks took those of rank 0

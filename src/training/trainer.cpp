@@ -94,13 +94,12 @@ class Run {
 
   void fill_state() {
     const double begin = clock_seconds();
-    if (!job_.options.init_file.empty()) session_->load(job_.options.init_file);
-    if (!job_.options.resume_dir.empty()) session_->load_checkpoint(job_.options.resume_dir, job_.training);
-    std::int64_t elements = 0;
-    const std::vector<StateInfo> state = session_->state();
-    for (const StateInfo& info : state) elements += info.elements();
-    job_.phase("fill", clock_seconds() - begin,
-               fmt::format("{} of state in {} tensors", format_bytes(4 * elements), state.size()));
+    const std::string& init = job_.options.init_file;
+    const std::string& resume = job_.options.resume_dir;
+    if (!init.empty()) session_->load(init);
+    if (!resume.empty()) session_->load_checkpoint(resume, job_.training);
+    if (!init.empty() || !resume.empty())
+      job_.phase("load", clock_seconds() - begin, "from " + (resume.empty() ? init : resume));
   }
 
   void train_steps() {
