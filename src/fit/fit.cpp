@@ -99,7 +99,8 @@ std::vector<const lower::Executable*> Steps::all() const {
 }
 
 void predict(const Steps& steps, Fit& fit, const plan::Profile& profile) {
-  fit.profile = fit.pool->with_moves(profile, {steps.training, &fit.training->plan}, fit.pool_bytes);
+  fit.profile = fit.pool->with_moves(profile, {steps.training, &fit.training->problem, &fit.training->plan},
+                                     fit.pool_bytes);
   fit.prediction = plan::simulate(fit.training->problem, fit.training->plan, *fit.profile);
 }
 
@@ -167,7 +168,7 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
     }
   }
   plan::Plan plan;
-  const PlannedStep planned{steps.training, &plan};
+  const PlannedStep planned{steps.training, &problem, &plan};
   // Another plan leaves other gaps: where they are too many, it is given less.
   for (int i = 0;; ++i) {
     plan = plan::make_plan(problem, options);

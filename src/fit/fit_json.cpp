@@ -85,13 +85,13 @@ Fit parse(const Steps& steps, const Json& json) {
   std::vector<const plan::Plan*> plans;
   fit.training =
       step_from_json(*steps.training, fit.map, rule, std::nullopt, json.at("training"), "training");
-  planned.push_back({steps.training, &fit.training->plan});
+  planned.push_back({steps.training, &fit.training->problem, &fit.training->plan});
   if (steps.evaluation != nullptr) {
     if (!json.contains("evaluation")) throw UserError("it has no room for an evaluation");
     fit.evaluation =
         step_from_json(*steps.evaluation, fit.map, rule, plan::settled(fit.training->plan.boundary),
                        json.at("evaluation"), "evaluation");
-    planned.push_back({steps.evaluation, &fit.evaluation->plan});
+    planned.push_back({steps.evaluation, &fit.evaluation->problem, &fit.evaluation->plan});
   }
   for (const PlannedStep& step : planned) plans.push_back(step.plan);
   if (pool == "packed") {

@@ -2,16 +2,15 @@
 
 #include <cstdint>
 
+#include "fit/pool_model.h"
 #include "fit/storage_map.h"
-#include "lower/lower.h"
 #include "memory/page_placement.h"
-#include "plan/plan.h"
 
 namespace penstock::fit {
 
 /// How often memory moves in a VirtualPool for each time that a storage or scratch is given some, when the
 /// plan is followed step after step. Counted by following it without memory.
-double moves_each(const lower::Executable& step, const plan::Plan& plan, const StorageMap& map,
-                  const VirtualPoolRule& rule, std::int64_t capacity_bytes);
+double moves_each(const PlannedStep& planned, const StorageMap& map, const VirtualPoolRule& rule,
+                  std::int64_t capacity_bytes);
 
 }  // namespace penstock::fit

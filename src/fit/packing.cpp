@@ -1,6 +1,7 @@
 #include "fit/packing.h"
 
 #include "memory/pack.h"
+#include "plan/walker.h"
 
 namespace penstock::fit {
 namespace {
@@ -8,35 +9,56 @@ namespace {
 /// Follows the plans, one behind the other and round again, and collects the stays of every slot. What is to
 /// be packed at one place is an item: all stays of a slot that go beyond a step are one, each other stay is
 /// one of its own.
-class StayCollector {
+class StayCollector : public plan::PlanVisitor {
  public:
   explicit StayCollector(const StorageMap& map)
       : map_(map), slots_(map.slot_bytes.size()), items_(static_cast<int>(map.slot_bytes.size())) {}
 
-  void begin(const plan::Boundary& boundary) {
-    for (const plan::Standing& place : boundary) {
-      if (!place.resident) continue;
-      Slot& slot = slots_[static_cast<std::size_t>(place.storage)];
-      slot.stays = slot.from_before = slot.crosses = true;
+  void follow(const PlannedStep& planned) {
+    step_ = planned.step;
+    plan::Walker walker(*planned.problem, *planned.plan);
+    if (item_of_.empty()) {
+      walker.begin(*this);
+    } else {
+      plan::PlanVisitor nobody;  // what stands is known from the plan before
+      walker.begin(nobody);
     }
+    item_of_.emplace_back();
+    walker.step(*this);
+    for (Slot& slot : slots_) slot.crosses = slot.stays;
   }
 
-  void follow(const PlannedStep& planned) {
-    item_of_.emplace_back();
-    for (const plan::Instruction& in : planned.plan->instructions) {
-      if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) start(in.id);
-      if (in.action == plan::Action::release) end(in.id);
-      if (in.action == plan::Action::adopt) hand_over(in.from, in.id);
-      if (in.action == plan::Action::run) {
-        const std::int64_t scratch = planned.step->kernel(in.id, in.variant).scratch_bytes();
-        if (scratch > 0) {
-          start(map_.scratch_slot.at(scratch));
-          end(map_.scratch_slot.at(scratch));
-        }
-      }
-      ++now_;
-    }
-    for (Slot& slot : slots_) slot.crosses = slot.stays;
+  void stands(const plan::Standing& standing) {
+    if (!standing.resident) return;
+    Slot& slot = slots_[static_cast<std::size_t>(standing.storage)];
+    slot.stays = slot.from_before = slot.crosses = true;
+  }
+  void got_memory(ir::StorageId storage, plan::Action /*by*/) {
+    ++now_;
+    start(storage);
+  }
+  void lost_memory(ir::StorageId storage) {
+    ++now_;
+    end(storage);
+  }
+  /// The stay goes on at the same place under another slot's name.
+  void adopted(ir::StorageId to, ir::StorageId from) {
+    ++now_;
+    Slot& giver = slots_[static_cast<std::size_t>(from)];
+    Slot& taker = slots_[static_cast<std::size_t>(to)];
+    taker.stays = true;
+    taker.from_before = taker.crosses = false;
+    taker.since = giver.since;
+    taker.step = giver.step;
+    taker.index = giver.index;
+    giver.stays = false;
+  }
+  void begins(const plan::OpRun& run) {
+    ++now_;
+    const std::int64_t scratch = step_->kernel(run.op, run.variant).scratch_bytes();
+    if (scratch == 0) return;
+    start(map_.scratch_slot.at(scratch));
+    end(map_.scratch_slot.at(scratch));
   }
 
   Layout pack(const std::vector<std::int64_t>& fixed) {
@@ -97,18 +119,6 @@ class StayCollector {
     set_item(slot, item);
   }
 
-  /// The stay goes on at the same place under another slot's name.
-  void hand_over(int from, int to) {
-    Slot& giver = slots_[static_cast<std::size_t>(from)];
-    Slot& taker = slots_[static_cast<std::size_t>(to)];
-    taker.stays = true;
-    taker.from_before = taker.crosses = false;
-    taker.since = giver.since;
-    taker.step = giver.step;
-    taker.index = giver.index;
-    giver.stays = false;
-  }
-
   void set_item(const Slot& slot, int item) { item_of_[slot.step][slot.index] = item; }
 
   void add(int s, int item, std::int64_t first, std::int64_t last) {
@@ -116,7 +126,8 @@ class StayCollector {
   }
 
   const StorageMap& map_;
-  std::int64_t now_ = 0;
+  const lower::Executable* step_ = nullptr;
+  std::int64_t now_ = 0;  // counts what takes or gives memory
   std::vector<Slot> slots_;
   int items_;
   std::vector<std::vector<int>> item_of_;  // by step, then by order of getting memory
@@ -128,7 +139,6 @@ class StayCollector {
 Layout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps,
                   const std::vector<std::int64_t>& fixed) {
   StayCollector collector(map);
-  collector.begin(steps.front().plan->boundary);
   for (const PlannedStep& planned : steps) collector.follow(planned);
   return collector.pack(fixed);
 }

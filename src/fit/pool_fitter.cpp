@@ -95,7 +95,7 @@ Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolMod
       boundary = plan::settled(plan.boundary);
       std::optional<FittedStep>& fitted = step == steps_.training ? fit.training : fit.evaluation;
       fitted = FittedStep{std::move(problem), std::move(plan)};
-      planned.push_back({step, &fitted->plan});
+      planned.push_back({step, &fitted->problem, &fitted->plan});
     } catch (const plan::BudgetError& error) {
       throw plan::BudgetError(error.policy(), error.needed_bytes() + problem.fixed_bytes, given_bytes);
     }

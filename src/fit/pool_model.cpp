@@ -41,7 +41,7 @@ class VirtualModel final : public PoolModel {
 
   plan::Profile with_moves(plan::Profile profile, const PlannedStep& planned,
                            std::int64_t pool_bytes) const override {
-    profile.host.moves_each = moves_each(*planned.step, *planned.plan, map_, rule_, pool_bytes);
+    profile.host.moves_each = moves_each(planned, map_, rule_, pool_bytes);
     return profile;
   }
 

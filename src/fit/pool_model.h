@@ -18,6 +18,7 @@ namespace penstock::fit {
 /// A step and a plan of it.
 struct PlannedStep {
   const lower::Executable* step = nullptr;
+  const plan::Problem* problem = nullptr;
   const plan::Plan* plan = nullptr;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "plan/walker.h"
 #include "report/layers.h"
 #include "report/markup.h"
 
@@ -42,11 +43,16 @@ std::vector<ir::StorageId> find(const ir::Graph& graph, const std::string& name)
 }
 
 /// Follows one storage through the plan's instructions.
-class Explanation {
+class Explanation : public plan::PlanVisitor {
  public:
   Explanation(const plan::Problem& problem, const plan::Plan& plan, const plan::Profile& profile,
               ir::StorageId storage)
-      : problem_(problem), plan_(plan), profile_(profile), id_(storage), info_(problem.storage(storage)) {}
+      : problem_(problem),
+        plan_(plan),
+        profile_(profile),
+        id_(storage),
+        info_(problem.storage(storage)),
+        walker_(problem, plan) {}
 
   std::vector<std::string> lines() {
     lines_.push_back(what());
@@ -58,10 +64,42 @@ class Explanation {
                                    problem_.graph->op(gap.from).name, gap.to,
                                    problem_.graph->op(gap.to).name));
     }
-    follow();
+    walker_.begin(*this);
+    walker_.step(*this);
     lines_.push_back("  " + verdict());
     if (gap.from != ir::kNone || info_.carried) costs(gap);
     return lines_;
+  }
+
+  // What happens to it between which ops, and how much memory is free meanwhile.
+  void stands(const plan::Standing& standing) {
+    if (standing.storage != id_) return;
+    if (!standing.resident) say("on the tier when the step begins");
+    if (standing.pending == plan::Transfer::read) say("being read when the step begins");
+    if (standing.pending == plan::Transfer::write) say("being written when the step begins");
+  }
+  void lost_memory(ir::StorageId storage) {
+    if (storage == id_) say("memory is given back " + when());
+  }
+  void adopted(ir::StorageId to, ir::StorageId from) {
+    if (from == id_) say(fmt::format("'{}' is written over it {}", problem_.storage_name(to), when()));
+  }
+  void started(ir::StorageId storage, plan::Transfer direction) {
+    if (storage != id_) return;
+    if (direction == plan::Transfer::write) say("write starts " + when());
+    if (direction == plan::Transfer::read) say("read starts " + when() + ahead(walker_.instruction() + 1));
+  }
+  void begins(const plan::OpRun& run) {
+    const std::int64_t free = problem_.budget_bytes - walker_.used_bytes();
+    if (!walker_.is_resident(id_) && free < least_free_bytes_) {
+      least_free_bytes_ = free;
+      tightest_ = run.op;
+    }
+    if (run.repeated && writes(run.op)) {
+      say(fmt::format("{} runs again after {}", op_text(run.op),
+                      last_ == ir::kNone ? "the beginning" : op_text(last_)));
+    }
+    last_ = run.op;
   }
 
  private:
@@ -112,57 +150,7 @@ class Explanation {
 
   void say(const std::string& what) { events_ += (events_.empty() ? "" : "; ") + what; }
 
-  /// What happens to it between which ops, and how much memory is free meanwhile.
-  void follow() {
-    std::int64_t used = 0;
-    bool resident = false;
-    for (const plan::Standing& place : plan_.boundary) {
-      if (place.resident) used += problem_.storage(place.storage).footprint_bytes;
-      if (place.storage != id_) continue;
-      resident = place.resident;
-      if (!place.resident) say("on the tier when the step begins");
-      if (place.pending == plan::Transfer::read) say("being read when the step begins");
-      if (place.pending == plan::Transfer::write) say("being written when the step begins");
-    }
-    std::vector<bool> ran(problem_.ops.size(), false);
-    ir::OpId last = ir::kNone;
-    std::size_t at = 0;
-    for (const plan::Instruction& in : plan_.instructions) {
-      ++at;
-      if (in.action == plan::Action::run) {
-        const std::int64_t scratch = problem_.op(in.id).scratch_bytes[static_cast<std::size_t>(in.variant)];
-        const std::int64_t free = problem_.budget_bytes - used - scratch;
-        if (!resident && free < least_free_bytes_) {
-          least_free_bytes_ = free;
-          tightest_ = in.id;
-        }
-        if (ran[static_cast<std::size_t>(in.id)] && writes(in.id)) {
-          say(fmt::format("{} runs again after {}", op_text(in.id),
-                          last == ir::kNone ? "the beginning" : op_text(last)));
-        }
-        ran[static_cast<std::size_t>(in.id)] = true;
-        last = in.id;
-        continue;
-      }
-      const std::int64_t bytes = problem_.storage(in.id).footprint_bytes;
-      if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in) used += bytes;
-      if (in.action == plan::Action::release) used -= bytes;
-      if (in.action == plan::Action::adopt && in.from == id_) {
-        resident = false;
-        say(fmt::format("'{}' is written over it after {}", problem_.storage_name(in.id), op_text(last)));
-      }
-      if (in.id != id_) continue;
-      const std::string when = last == ir::kNone ? "before the first op" : "after " + op_text(last);
-      if (in.action == plan::Action::acquire || in.action == plan::Action::swap_in ||
-          in.action == plan::Action::adopt) {
-        resident = true;
-      }
-      if (in.action == plan::Action::release) resident = false;
-      if (in.action == plan::Action::swap_out) say("write starts " + when);
-      if (in.action == plan::Action::release) say("memory is given back " + when);
-      if (in.action == plan::Action::swap_in) say("read starts " + when + ahead(at));
-    }
-  }
+  std::string when() const { return last_ == ir::kNone ? "before the first op" : "after " + op_text(last_); }
 
   bool writes(ir::OpId op) const {
     for (const plan::Use& use : problem_.op(op).uses) {
@@ -241,6 +229,8 @@ class Explanation {
   const plan::Profile& profile_;
   ir::StorageId id_;
   const plan::StorageInfo& info_;
+  plan::Walker walker_;
+  ir::OpId last_ = ir::kNone;
   std::vector<std::string> lines_;
   std::string events_;
   std::int64_t least_free_bytes_ = std::numeric_limits<std::int64_t>::max();

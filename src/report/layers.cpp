@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "plan/walker.h"
+
 namespace penstock::report {
 namespace {
 
@@ -28,6 +30,30 @@ std::string prefix(const std::string& name, std::size_t parts) {
   }
   return name.substr(0, end);
 }
+
+/// Sees what is swapped or made again.
+class FateFinder : public plan::PlanVisitor {
+ public:
+  FateFinder(const plan::Problem& problem, std::vector<Fate>& fates) : problem_(problem), fates_(fates) {}
+
+  void stands(const plan::Standing& standing) {
+    if (!standing.resident || standing.pending != plan::Transfer::none) of(standing.storage) = Fate::swapped;
+  }
+  void started(ir::StorageId storage, plan::Transfer /*direction*/) { of(storage) = Fate::swapped; }
+  void begins(const plan::OpRun& run) {
+    if (!run.repeated) return;
+    for (const ir::TensorId output : problem_.graph->op(run.op).outputs) {
+      Fate& fate = of(problem_.graph->tensor(output).storage);
+      if (fate == Fate::kept) fate = Fate::recomputed;
+    }
+  }
+
+ private:
+  Fate& of(ir::StorageId storage) { return fates_[static_cast<std::size_t>(storage)]; }
+
+  const plan::Problem& problem_;
+  std::vector<Fate>& fates_;
+};
 
 std::vector<LayerUse> group(const plan::Problem& problem, const std::vector<Fate>& fate, std::size_t parts) {
   std::vector<LayerUse> rows;
@@ -105,24 +131,10 @@ std::vector<Fate> fates(const plan::Problem& problem, const plan::Plan& plan) {
     }
     if (storage.carried || (forward && backward)) result[s] = Fate::kept;
   }
-  std::vector<bool> ran(problem.graph->ops.size(), false);
-  for (const plan::Standing& place : plan.boundary) {
-    if (!place.resident || place.pending != plan::Transfer::none)
-      result[static_cast<std::size_t>(place.storage)] = Fate::swapped;
-  }
-  for (const plan::Instruction& in : plan.instructions) {
-    if (in.action == plan::Action::swap_out || in.action == plan::Action::swap_in) {
-      result[static_cast<std::size_t>(in.id)] = Fate::swapped;
-    } else if (in.action == plan::Action::run) {
-      if (ran[static_cast<std::size_t>(in.id)]) {
-        for (const ir::TensorId output : problem.graph->op(in.id).outputs) {
-          Fate& fate = result[static_cast<std::size_t>(problem.graph->tensor(output).storage)];
-          if (fate == Fate::kept) fate = Fate::recomputed;
-        }
-      }
-      ran[static_cast<std::size_t>(in.id)] = true;
-    }
-  }
+  FateFinder finder(problem, result);
+  plan::Walker walker(problem, plan);
+  walker.begin(finder);
+  walker.step(finder);
   return result;
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "plan/walker.h"
+
 namespace penstock::report {
 namespace {
 
@@ -29,28 +31,23 @@ void add_point(std::vector<plan::MemoryPoint>& points, double seconds, std::int6
 }
 
 /// Follows the plan's instructions along the times that the trace has for them.
-class Viewer {
+class Viewer : public plan::PlanVisitor {
  public:
   /// `free_seconds`: until when the tier's lanes are taken by the steps before; brought up to date.
   Viewer(const plan::Problem& problem, const plan::Plan& plan, const run::Trace& trace,
          std::array<double, kLanes>& free_seconds)
       : problem_(problem),
-        plan_(plan),
+        walker_(problem, plan),
         trace_(trace),
         free_seconds_(free_seconds),
         ahead_(problem.storages.size(), false) {}
 
   StepView view() {
     find_bounds();
-    used_bytes_ = problem_.fixed_bytes;
-    for (const plan::Standing& place : plan_.boundary) {
-      if (!place.resident) continue;
-      used_bytes_ += problem_.storage(place.storage).footprint_bytes;
-      if (place.pending == plan::Transfer::read) set_ahead(place.storage, true);
-    }
+    walker_.begin(*this);
     note_memory();
-    for (const plan::Instruction& in : plan_.instructions) obey(in);
-    view_.memory.push_back({view_.end_seconds, used_bytes_});
+    walker_.step(*this);
+    view_.memory.push_back({view_.end_seconds, used_bytes()});
     view_.prefetched.push_back({view_.end_seconds, ahead_bytes_});
     for (const Lane lane : {Lane::reads, Lane::writes}) add_transfers(lane);
     std::stable_sort(view_.events.begin(), view_.events.end(), [](const LaneEvent& a, const LaneEvent& b) {
@@ -58,6 +55,45 @@ class Viewer {
     });
     add_in_memory();
     return std::move(view_);
+  }
+
+  void stands(const plan::Standing& standing) {
+    if (standing.resident && standing.pending == plan::Transfer::read) set_ahead(standing.storage, true);
+  }
+  void got_memory(ir::StorageId storage, plan::Action by) {
+    if (by == plan::Action::swap_in) set_ahead(storage, true);
+    note_memory();
+  }
+  void lost_memory(ir::StorageId storage) {
+    set_ahead(storage, false);
+    note_memory();
+  }
+  void adopted(ir::StorageId /*to*/, ir::StorageId from) { set_ahead(from, false); }
+  void waited(ir::StorageId storage, plan::Transfer /*direction*/) {
+    const run::TraceEvent* event = next(plan::Action::wait, storage);
+    if (event == nullptr) return;
+    now_seconds_ = event->end_seconds;
+    if (event->end_seconds - event->start_seconds < kShortestStallSeconds) return;
+    view_.events.push_back({Lane::compute, Kind::stall, problem_.storage_name(storage), "",
+                            event->start_seconds, event->end_seconds, problem_.storage(storage).size_bytes});
+  }
+  void begins(const plan::OpRun& run) {
+    running_ = next(plan::Action::run, run.op);
+    if (running_ == nullptr) return;
+    for (const plan::Use& use : problem_.op(run.op).uses) set_ahead(use.storage, false);
+    now_seconds_ = running_->start_seconds;
+    note_memory();
+  }
+  void ends(const plan::OpRun& run) {
+    if (running_ == nullptr) return;
+    const ir::Op& op = problem_.graph->op(run.op);
+    now_seconds_ = running_->end_seconds;
+    note_memory();
+    double& started = started_[static_cast<std::size_t>(run.op)];
+    if (started < 0) started = running_->start_seconds;
+    view_.events.push_back({Lane::compute, running_->repeated ? Kind::recompute : kind_of(op.phase), op.name,
+                            ir::op_name(op.kind), running_->start_seconds, running_->end_seconds, 0});
+    note_exchange(op, *running_);
   }
 
  private:
@@ -77,54 +113,15 @@ class Viewer {
     started_.assign(problem_.graph->ops.size(), -1);
   }
 
-  /// The trace's next event of the compute lane if it is this instruction's.
-  const run::TraceEvent* next(const plan::Instruction& in) {
+  /// The trace's next event of the compute lane if it is this one.
+  const run::TraceEvent* next(plan::Action action, int id) {
     std::size_t at = cursor_;
     while (at < trace_.events.size() && !is_clock(trace_.events[at])) ++at;
     if (at == trace_.events.size()) return nullptr;
     const run::TraceEvent& event = trace_.events[at];
-    if (event.action != in.action || event.id != in.id) return nullptr;
+    if (event.action != action || event.id != id) return nullptr;
     cursor_ = at + 1;
     return &event;
-  }
-
-  void obey(const plan::Instruction& in) {
-    switch (in.action) {
-      case plan::Action::run:
-        return run(in);
-      case plan::Action::wait:
-        return wait(in);
-      case plan::Action::acquire:
-        return take(problem_.storage(in.id).footprint_bytes);
-      case plan::Action::swap_in:
-        set_ahead(in.id, true);
-        return take(problem_.storage(in.id).footprint_bytes);
-      case plan::Action::release:
-        set_ahead(in.id, false);
-        return take(-problem_.storage(in.id).footprint_bytes);
-      case plan::Action::adopt:
-        return set_ahead(in.from, false);
-      case plan::Action::swap_out:
-        return;
-    }
-  }
-
-  void run(const plan::Instruction& in) {
-    const run::TraceEvent* event = next(in);
-    if (event == nullptr) return;
-    const ir::Op& op = problem_.graph->op(in.id);
-    const plan::StepOp& info = problem_.op(in.id);
-    const std::int64_t scratch_bytes = info.scratch_bytes[static_cast<std::size_t>(in.variant)];
-    for (const plan::Use& use : info.uses) set_ahead(use.storage, false);
-    now_seconds_ = event->start_seconds;
-    take(scratch_bytes);
-    now_seconds_ = event->end_seconds;
-    take(-scratch_bytes);
-    double& started = started_[static_cast<std::size_t>(in.id)];
-    if (started < 0) started = event->start_seconds;
-    view_.events.push_back({Lane::compute, event->repeated ? Kind::recompute : kind_of(op.phase), op.name,
-                            ir::op_name(op.kind), event->start_seconds, event->end_seconds, 0});
-    note_exchange(op, *event);
   }
 
   /// What is between ranks is on its way from the op that starts it to the one that waits for it.
@@ -143,19 +140,7 @@ class Viewer {
     }
   }
 
-  void wait(const plan::Instruction& in) {
-    const run::TraceEvent* event = next(in);
-    if (event == nullptr) return;
-    now_seconds_ = event->end_seconds;
-    if (event->end_seconds - event->start_seconds < kShortestStallSeconds) return;
-    view_.events.push_back({Lane::compute, Kind::stall, problem_.storage_name(in.id), "",
-                            event->start_seconds, event->end_seconds, problem_.storage(in.id).size_bytes});
-  }
-
-  void take(std::int64_t bytes) {
-    used_bytes_ += bytes;
-    note_memory();
-  }
+  std::int64_t used_bytes() const { return problem_.fixed_bytes + walker_.used_bytes(); }
 
   void set_ahead(ir::StorageId storage, bool ahead) {
     const auto i = static_cast<std::size_t>(storage);
@@ -165,7 +150,7 @@ class Viewer {
   }
 
   void note_memory() {
-    add_point(view_.memory, now_seconds_, used_bytes_);
+    add_point(view_.memory, now_seconds_, used_bytes());
     add_point(view_.prefetched, now_seconds_, ahead_bytes_);
   }
 
@@ -239,13 +224,13 @@ class Viewer {
   }
 
   const plan::Problem& problem_;
-  const plan::Plan& plan_;
+  plan::Walker walker_;
   const run::Trace& trace_;
   std::array<double, kLanes>& free_seconds_;
   StepView view_;
   std::size_t cursor_ = 0;
+  const run::TraceEvent* running_ = nullptr;  ///< the op that runs; null: the trace does not have it
   double now_seconds_ = 0;
-  std::int64_t used_bytes_ = 0;
   std::int64_t ahead_bytes_ = 0;
   std::vector<bool> ahead_;
   std::vector<double> started_;

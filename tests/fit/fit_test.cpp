@@ -120,7 +120,7 @@ TEST(Fit, OffsetsAreProvedAndDamageIsSeen) {
     const std::int64_t budget = subject.smallest(PoolKind::packed) + 20000;
     Fit fit = first_fit(subject.steps, subject.request(budget, PoolKind::packed));
     plan::Plan& plan = fit.training->plan;
-    const PlannedStep planned[] = {{subject.steps.training, &plan}};
+    const PlannedStep planned[] = {{subject.steps.training, &fit.training->problem, &plan}};
     EXPECT_EQ(check_offsets(fit.map, planned, fit.pool_bytes), "");
     for (std::size_t i = 0; i < plan.offsets.size(); ++i) {
       const std::int64_t right = plan.offsets[i];

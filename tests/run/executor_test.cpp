@@ -182,7 +182,7 @@ TEST(Executor, PlacesThatChangeChangeNoBit) {
     problem = make_problem(step, map, capacity_for(map, plan::smallest_bytes(problem)));
     plan::Plan plan = plan::plan_window(problem);
     plan::prove(problem, plan);
-    const fit::PlannedStep steps[] = {{&step, &plan}};
+    const fit::PlannedStep steps[] = {{&step, &problem, &plan}};
     const fit::Layout layout = fit::pack_plans(map, steps, {});
     plan.offsets = layout.offsets.front();
     plan.homes = layout.homes;
@@ -241,7 +241,7 @@ TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
       if (in.action == plan::Action::run && problem.op(in.id).scratch_bytes[0] > 0) ++times;
     }
     const double seen = static_cast<double>(pool.moves() - before) / kSteps / static_cast<double>(times);
-    const double rehearsed = fit::moves_each(step, plan, map, pool.rule(), capacity);
+    const double rehearsed = fit::moves_each({&step, &problem, &plan}, map, pool.rule(), capacity);
     // How memory lay when it began may differ, and with it how it is cut later on.
     EXPECT_NEAR(rehearsed, seen, 0.25 * seen + 0.1) << seed;
   }

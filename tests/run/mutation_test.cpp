@@ -54,7 +54,7 @@ class Mutations : public testing::Test {
       VirtualPool pool(map_.slot_bytes, capacity_, true);
       return run_in(pool, plan);
     }
-    const fit::PlannedStep steps[] = {{&step_, &plan}};
+    const fit::PlannedStep steps[] = {{&step_, &problem_, &plan}};
     const fit::Layout layout = fit::pack_plans(map_, steps, {});
     plan.offsets = layout.offsets.front();
     plan.homes = layout.homes;
