@@ -135,11 +135,6 @@ Constant gather(const Fold& f) {
 Constant concat(const Fold& f) {
   const std::size_t axis = f.axis(f.attribute("axis", 0), f.input(0).dims.size());
   Constant y{f.input(0).type, f.input(0).dims, {}, {}};
-  if (axis != 0) {
-    for (std::size_t i = 0; i < axis; ++i) {
-      if (y.dims[i] != 1) f.fail("joins constants along an inner axis, which is not supported");
-    }
-  }
   y.dims[axis] = 0;
   for (std::size_t i = 0; i < f.in.size(); ++i) {
     const Constant& x = f.input(i);
@@ -347,8 +342,6 @@ Constant where(const Fold& f) {
 Constant reduce_all(const Fold& f, bool product) {
   const Constant& x = f.input(0);
   const Integers axes = f.axes(1);
-  if (x.dims.size() > 1 && axes.size() != x.dims.size() && !axes.empty())
-    f.fail("reduces a constant over some of its axes, which is not supported");
   double value = product ? 1 : 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(x.size()); ++i) {
     value = product ? value * x.number(i) : value + x.number(i);
@@ -405,6 +398,21 @@ const std::map<std::string, Folder>& folders() {
   return table;
 }
 
+/// Whether a join or a reduction of constants is one of all their elements in order; others become layers of
+/// the network.
+bool is_simple(const Fold& f) {
+  if (f.in.empty()) return true;
+  const Extents& dims = f.input(0).dims;
+  if (f.node.op_type == "Concat") {
+    const auto end = dims.begin() + static_cast<std::ptrdiff_t>(f.axis(f.attribute("axis", 0), dims.size()));
+    return std::all_of(dims.begin(), end, [](std::int64_t extent) { return extent == 1; });
+  }
+  if (f.node.op_type != "ReduceSum" && f.node.op_type != "ReduceProd") return true;
+  const std::size_t axes = f.axes(1).size();
+  if (axes == 0) return f.attribute("noop_with_empty_axes", 0) == 0;
+  return axes == dims.size();
+}
+
 bool contains(std::initializer_list<const char*> names, const std::string& name) {
   return std::any_of(names.begin(), names.end(), [&](const char* known) { return name == known; });
 }
@@ -435,7 +443,7 @@ std::optional<std::vector<Constant>> fold(const Model& model, const Node& node,
   if (contains({"Neg", "Floor", "Ceil", "Sqrt", "Abs", "Not", "Round", "Reciprocal"}, node.op_type))
     return std::vector<Constant>{unary(f, node.op_type)};
   const auto found = folders().find(node.op_type);
-  if (found == folders().end()) return std::nullopt;
+  if (found == folders().end() || !is_simple(f)) return std::nullopt;
   return std::vector<Constant>{found->second(f)};
 }
 

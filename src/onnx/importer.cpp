@@ -13,10 +13,27 @@
 namespace penstock::onnx {
 namespace {
 
-constexpr std::int64_t kOldestOpset = 9;
+constexpr std::int64_t kOldestOpset = 6;
+
+/// All constants of a network that are not tensors of the file come to at most this many elements.
+constexpr std::int64_t kMostMade = 1 << 24;
+
+/// Integers beyond this have no float of their own, and programs compute in floats.
+constexpr std::int64_t kLargestExact = 1 << 24;
 
 Extents at_least_one(const Extents& dims) {
   return dims.empty() ? Extents{1} : dims;
+}
+
+/// What holds elements of a type in the network.
+DType held_as(ElementType type) {
+  if (is_floating(type)) return DType::f32;
+  return type == ElementType::boolean ? DType::u8 : DType::s32;
+}
+
+ElementType type_of(DType dtype) {
+  return dtype == DType::f32 ? ElementType::f32
+                             : (dtype == DType::s32 ? ElementType::s64 : ElementType::boolean);
 }
 
 }  // namespace
@@ -38,6 +55,7 @@ Network Importer::run() {
     Entry made;
     made.initializer = &tensor;
     made.dims = tensor.dims;
+    made.type = tensor.type;
     if (!entries_.emplace(tensor.name, std::move(made)).second)
       fail(fmt::format("two tensors are called '{}'", printable(tensor.name)));
   }
@@ -62,8 +80,30 @@ void Importer::add_inputs() {
   }
   batch_ = options_.batch > 0 ? options_.batch : std::max<std::int64_t>(file_batch_, 1);
   for (const ValueInfo& input : model_.inputs) {
-    if (!entries_.contains(input.name)) add_input(input);
+    if (entries_.contains(input.name)) continue;
+    const auto known = options_.known.find(input.name);
+    if (known != options_.known.end()) {
+      add_known(input, known->second);
+    } else {
+      add_input(input);
+    }
   }
+}
+
+void Importer::add_known(const ValueInfo& input, const KnownInput& known) {
+  Constant constant{input.type, known.dims, {}, {}};
+  if (constant.floating()) {
+    constant.floats = known.values;
+  } else {
+    for (const double value : known.values) constant.integers.push_back(static_cast<std::int64_t>(value));
+  }
+  if (constant.size() != product_of(known.dims))
+    fail(fmt::format("input '{}' is given with another number of elements", printable(input.name)));
+  Entry made;
+  made.dims = known.dims;
+  made.type = input.type;
+  made.constant = std::make_shared<Constant>(std::move(constant));
+  entries_.emplace(input.name, std::move(made));
 }
 
 void Importer::add_input(const ValueInfo& input) {
@@ -80,6 +120,8 @@ void Importer::add_input(const ValueInfo& input) {
       shape.push_back(batch_);
     } else if (dim.value > 0) {
       shape.push_back(dim.value);
+    } else if (dim.value < 0 && options_.free_extent > 0) {
+      shape.push_back(options_.free_extent);
     } else {
       fail(fmt::format("extent {} of input '{}' is free ('{}'); say what it is", i, name,
                        printable(dim.name)));
@@ -96,6 +138,7 @@ void Importer::add_input(const ValueInfo& input) {
   Entry made;
   made.value = net_.input(input.name, dtype, at_least_one(shape));
   made.dims = shape;
+  made.type = input.type;
   entries_.emplace(input.name, std::move(made));
 }
 
@@ -272,8 +315,27 @@ double Importer::number(std::size_t input) {
   return found.number(0);
 }
 
+std::optional<float> Importer::scalar(std::size_t input) {
+  const Constant* found = known(input);
+  if (found == nullptr || found->size() != 1) return std::nullopt;
+  return static_cast<float>(found->number(0));
+}
+
 const Extents& Importer::shape(std::size_t input) {
   return entry(input).dims;
+}
+
+ElementType Importer::type(std::size_t input) {
+  return entry(input).type;
+}
+
+bool Importer::is_initializer(std::size_t input) {
+  return entry(input).initializer != nullptr;
+}
+
+Value Importer::real_value(std::size_t input) {
+  const Value x = value(input);
+  return net_.dtype(x) == DType::f32 ? x : net_.cast(x, DType::f32);
 }
 
 Value Importer::value(std::size_t input) {
@@ -297,10 +359,30 @@ Value Importer::value(const std::string& name, Entry& entry, bool buffer) {
   if (constant == nullptr)
     fail(fmt::format("reads tensor '{}', which is too large for a constant", printable(name)));
   entry.value = buffer_of(*constant, name);
+  if (constant->floating()) return entry.value;
+  if (entry.type != ElementType::boolean) {
+    for (const std::int64_t one : constant->integers) {
+      if (one > kLargestExact || one < -kLargestExact)
+        fail(fmt::format("computes with {}; integers beyond {} are not supported", one, kLargestExact));
+    }
+  }
+  entry.value = net_.cast(entry.value, held_as(entry.type));
   return entry.value;
 }
 
+Value Importer::table(const Extents& dims, const std::vector<double>& values) {
+  const std::string& name = node_->outputs.empty() ? node_->name : node_->outputs[0];
+  return buffer_of({ElementType::f32, dims, {}, values}, name + ".table");
+}
+
+Value Importer::index_table(const Extents& dims, const std::vector<std::int64_t>& values) {
+  return net_.cast(table(dims, {values.begin(), values.end()}), DType::s32);
+}
+
 Value Importer::buffer_of(const Constant& constant, const std::string& name) {
+  made_elements_ += constant.size();
+  if (made_elements_ > kMostMade)
+    fail("needs more numbers that are known before the step than are supported");
   std::string free = name;
   for (int i = 2; made_.contains(free); ++i) free = fmt::format("{}.{}", name, i);
   std::vector<float>& values = made_[free];
@@ -345,18 +427,31 @@ std::string Importer::layer() {
   return free;
 }
 
+bool Importer::wants(std::size_t output) const {
+  return output < node_->outputs.size() && !node_->outputs[output].empty();
+}
+
 void Importer::set(std::size_t output, Value value) {
-  if (output >= node_->outputs.size() || node_->outputs[output].empty()) return;
+  set(output, value, net_.shape(value));
+}
+
+void Importer::set(std::size_t output, Value value, Extents dims, ElementType type) {
+  if (!wants(output)) return;
+  if (net_.shape(value) != at_least_one(dims)) value = net_.reshape(value, at_least_one(dims));
+  if (type == ElementType::none) type = type_of(net_.dtype(value));
+  if (net_.dtype(value) != held_as(type)) value = net_.cast(value, held_as(type));
   Entry made;
   made.value = value;
-  made.dims = net_.shape(value);
+  made.dims = std::move(dims);
+  made.type = type;
   entries_.emplace(node_->outputs[output], std::move(made));
 }
 
 void Importer::set_constant(std::size_t output, Constant constant) {
-  if (output >= node_->outputs.size() || node_->outputs[output].empty()) return;
+  if (!wants(output)) return;
   Entry made;
   made.dims = constant.dims;
+  made.type = constant.type;
   made.constant = std::make_shared<Constant>(std::move(constant));
   entries_.emplace(node_->outputs[output], std::move(made));
 }
@@ -383,7 +478,9 @@ void Importer::add_outputs() {
   } else if (options_.loss == "output") {
     net_.loss(output_value(first));
   } else if (!options_.loss.empty()) {
-    fail(fmt::format("there is no loss '{}'; use cross_entropy or output", printable(options_.loss)));
+    const Value prediction = output_value(first);
+    net_.loss(net_.element_loss(options_.loss, prediction,
+                                net_.input("targets", DType::f32, net_.shape(prediction))));
   }
   const bool trains = !options_.loss.empty();
   for (std::size_t i = 0; i < model_.outputs.size(); ++i) {
@@ -391,6 +488,8 @@ void Importer::add_outputs() {
     if (i == 0 && options_.loss == "output") continue;
     if (trains && (name == "loss" || name == "logits" || name == "correct")) continue;
     net_.output(name, output_value(name), trains);
+    const Entry& made = entry(name);
+    outputs_[name] = {made.dims, static_cast<int>(made.type)};
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,8 @@ class Importer {
   /// Values of buffers that the file does not have as tensors of that name.
   std::map<std::string, std::vector<float>> take_made() { return std::move(made_); }
 
+  std::map<std::string, OutputInfo> take_outputs() { return std::move(outputs_); }
+
   // The node at hand.
 
   NetworkBuilder& net() { return net_; }
@@ -30,8 +33,10 @@ class Importer {
   std::int64_t opset() const { return model_.opset(); }
   [[noreturn]] void fail(const std::string& what) const;
   bool has(std::size_t input) const;
-  /// The input as a value of the network; a floating-point constant becomes state.
+  /// The input as a value of the network; a constant becomes state.
   Value value(std::size_t input);
+  /// The same as floats, whatever its type.
+  Value real_value(std::size_t input);
   /// The same where it is an initializer: a parameter or, with `buffer`, a buffer.
   Value state(std::size_t input, bool buffer);
   /// The input's elements if they are known now, else null.
@@ -40,8 +45,14 @@ class Importer {
   const Constant& constant(std::size_t input);
   std::vector<std::int64_t> integers(std::size_t input);
   double number(std::size_t input);
-  /// Extents of an input, constant or not.
+  /// The one number that an input holds, if that is known now and not to be trained.
+  std::optional<float> scalar(std::size_t input);
+  /// Extents of an input, constant or not; of a scalar none, though its value is [1].
   const Extents& shape(std::size_t input);
+  /// What its elements are in the file.
+  ElementType type(std::size_t input);
+  /// Whether the input is a tensor of the file.
+  bool is_initializer(std::size_t input);
 
   std::int64_t integer(const char* attribute, std::int64_t usual) const;
   float real(const char* attribute, float usual) const;
@@ -52,12 +63,21 @@ class Importer {
 
   /// A name for the node's layer that is not taken.
   std::string layer();
+  bool wants(std::size_t output) const;
   void set(std::size_t output, Value value);
+  /// With the extents that ONNX gives it, and of that type where it is said: an integer is cut off towards 0.
+  void set(std::size_t output, Value value, Extents dims, ElementType type = ElementType::none);
   void set_constant(std::size_t output, Constant constant);
   /// The elements of a small tensor of the file.
   Constant read(const TensorInfo& tensor) const;
   /// A buffer that holds a constant.
   Value buffer_of(const Constant& constant, const std::string& name);
+  /// The same of numbers that the layer at hand works with.
+  Value table(const Extents& dims, const std::vector<double>& values);
+  /// Integers (s32) that are known now.
+  Value index_table(const Extents& dims, const std::vector<std::int64_t>& values);
+  /// Whether the network has a loss.
+  bool trains() const { return !options_.loss.empty(); }
 
   std::int64_t batch() const { return batch_; }
   std::int64_t file_batch() const { return file_batch_; }
@@ -68,11 +88,13 @@ class Importer {
     Value value;
     const TensorInfo* initializer = nullptr;
     std::shared_ptr<Constant> constant;
-    Extents dims;  ///< of a scalar empty, though its value in the network is [1]
+    Extents dims = {};  ///< of a scalar empty, though its value in the network is [1]
+    ElementType type = ElementType::f32;
   };
 
   void add_inputs();
   void add_input(const ValueInfo& input);
+  void add_known(const ValueInfo& input, const KnownInput& known);
   std::vector<std::size_t> order() const;
   void add_node(const Node& node);
   bool fold_node(const Node& node);
@@ -90,6 +112,8 @@ class Importer {
   std::unordered_map<std::string, Entry> entries_;
   std::set<std::string> layers_;
   std::map<std::string, std::vector<float>> made_;
+  std::int64_t made_elements_ = 0;
+  std::map<std::string, OutputInfo> outputs_;
   std::int64_t batch_ = 0, file_batch_ = 0;
   std::string batch_name_;
 };

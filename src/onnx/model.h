@@ -96,6 +96,9 @@ struct Model {
 /// parts, data outside of its folder).
 Model read_model(const std::string& path);
 
+/// Reads a file that holds one tensor, as the test data of models does; the model has it as its initializer.
+Model read_tensor_file(const std::string& path);
+
 /// Reads `count` elements of a floating-point tensor from element `begin` on.
 void read_floats(const Model& model, const TensorInfo& tensor, std::int64_t begin, std::int64_t count,
                  float* to);

@@ -10,8 +10,12 @@
 namespace penstock::onnx {
 
 ImportedModel::ImportedModel(Network network, std::shared_ptr<const Model> model,
-                             std::map<std::string, std::vector<float>> made)
-    : network_(std::move(network)), model_(std::move(model)), made_(std::move(made)) {
+                             std::map<std::string, std::vector<float>> made,
+                             std::map<std::string, OutputInfo> outputs)
+    : network_(std::move(network)),
+      model_(std::move(model)),
+      made_(std::move(made)),
+      outputs_(std::move(outputs)) {
   for (std::size_t i = 0; i < model_->initializers.size(); ++i) {
     const TensorInfo& tensor = model_->initializers[i];
     if (is_floating(tensor.type)) initializers_.emplace(tensor.name, i);
@@ -45,7 +49,7 @@ ImportedModel load(const std::string& path, const ImportOptions& options) {
   Importer importer(*model, options);
   try {
     Network network = importer.run();
-    return {std::move(network), model, importer.take_made()};
+    return {std::move(network), model, importer.take_made(), importer.take_outputs()};
   } catch (const UserError& error) {
     const std::string text = error.what();
     if (text.starts_with(path)) throw;

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <limits>
+#include <cstdlib>
 
 #include "onnx/ops.h"
 
@@ -7,7 +7,8 @@ namespace penstock::onnx {
 namespace {
 
 void identity(Importer& at) {
-  at.set(0, at.value(0));
+  const Extents dims = at.shape(0);
+  at.set(0, at.value(0), dims, at.type(0));
 }
 
 void constant(Importer& at) {
@@ -33,7 +34,10 @@ void constant(Importer& at) {
 
 /// A value of the input's elements in another shape.
 void reshape_to(Importer& at, const Extents& shape) {
-  at.set(0, at.net().reshape(at.value(0), shape, at.layer()));
+  const ElementType type = at.type(0);
+  const Extents held = shape.empty() ? Extents{1} : shape;
+  const Value y = at.net().reshape(at.value(0), held, at.layer());
+  at.set(0, y, shape.empty() ? shape : at.net().shape(y), type);
 }
 
 void reshape(Importer& at) {
@@ -50,7 +54,6 @@ void reshape(Importer& at) {
       x[0] == at.batch()) {
     shape[0] = at.batch();
   }
-  if (shape.empty()) shape = {1};
   reshape_to(at, shape);
 }
 
@@ -65,11 +68,6 @@ void flatten(Importer& at) {
   reshape_to(at, {outer, inner});
 }
 
-std::vector<std::int64_t> axes_of(Importer& at) {
-  if (at.node().find("axes") != nullptr) return at.integers("axes");
-  return at.has(1) ? at.integers(std::size_t{1}) : std::vector<std::int64_t>{};
-}
-
 void squeeze(Importer& at) {
   const Extents& x = at.shape(0);
   const std::vector<std::int64_t> axes = axes_of(at);
@@ -79,7 +77,6 @@ void squeeze(Importer& at) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (axes.empty() ? x[i] != 1 : !gone[i]) shape.push_back(x[i]);
   }
-  if (shape.empty()) shape = {1};
   reshape_to(at, shape);
 }
 
@@ -103,14 +100,19 @@ void transpose(Importer& at) {
   if (order.empty()) {
     for (std::size_t i = at.shape(0).size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
   }
-  at.set(0, at.net().transpose(at.value(0), order, at.layer()));
+  if (order.empty()) return identity(at);
+  const ElementType type = at.type(0);
+  const Value y = at.net().transpose(at.real_value(0), order, at.layer());
+  at.set(0, y, at.net().shape(y), type);
 }
 
 void concat(Importer& at) {
   std::vector<Value> values;
-  for (std::size_t i = 0; i < at.node().inputs.size(); ++i) values.push_back(at.value(i));
+  for (std::size_t i = 0; i < at.node().inputs.size(); ++i) values.push_back(at.real_value(i));
   const std::size_t axis = at.axis(at.integer("axis", 1), at.shape(0).size());
-  at.set(0, at.net().concat(values, static_cast<std::int64_t>(axis), at.layer()));
+  const ElementType type = at.type(0);
+  const Value y = at.net().concat(values, static_cast<std::int64_t>(axis), at.layer());
+  at.set(0, y, at.net().shape(y), type);
 }
 
 void split(Importer& at) {
@@ -125,107 +127,153 @@ void split(Importer& at) {
     for (std::int64_t rest = x[axis]; rest > 0; rest -= each) sizes.push_back(std::min(each, rest));
   }
   if (sizes.size() != at.node().outputs.size()) at.fail("has another number of outputs than of sizes");
+  const ElementType type = at.type(0);
   const std::vector<Value> parts =
-      at.net().split(at.value(0), sizes, static_cast<std::int64_t>(axis), at.layer());
-  for (std::size_t i = 0; i < parts.size(); ++i) at.set(i, parts[i]);
+      at.net().split(at.real_value(0), sizes, static_cast<std::int64_t>(axis), at.layer());
+  for (std::size_t i = 0; i < parts.size(); ++i) at.set(i, parts[i], at.net().shape(parts[i]), type);
 }
 
-void pad(Importer& at) {
-  const std::string mode = at.text("mode", "constant");
-  if (mode != "constant") at.fail("pads by mode " + mode + ", which is not supported");
+/// How many elements of each axis of a pad node are added; negative: taken away.
+struct Pads {
+  Extents begin, end;
+};
+
+Pads pads_of(Importer& at) {
   const std::size_t rank = at.shape(0).size();
   std::vector<std::int64_t> pads = at.integers("pads");
   if (pads.empty()) pads = at.integers(std::size_t{1});
-  const float value = at.has(2) ? static_cast<float>(at.number(2)) : at.real("value", 0);
-  Extents begin(rank, 0), end(rank, 0);
   std::vector<std::int64_t> axes;
   if (at.has(3)) axes = at.integers(std::size_t{3});
   if (axes.empty()) {
     for (std::size_t i = 0; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
   }
   if (pads.size() != 2 * axes.size()) at.fail("has another number of pads than twice its axes");
+  Pads result{Extents(rank, 0), Extents(rank, 0)};
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    begin[at.axis(axes[i], rank)] = pads[i];
-    end[at.axis(axes[i], rank)] = pads[i + axes.size()];
+    result.begin[at.axis(axes[i], rank)] = pads[i];
+    result.end[at.axis(axes[i], rank)] = pads[i + axes.size()];
   }
-  const auto all = [&](const auto& test) {
-    return std::all_of(begin.begin(), begin.end(), test) && std::all_of(end.begin(), end.end(), test);
-  };
-  if (all([](std::int64_t p) { return p == 0; })) return at.set(0, at.value(0));
-  if (all([](std::int64_t p) { return p <= 0; })) {
-    for (Extents* side : {&begin, &end}) {
-      for (std::int64_t& p : *side) p = -p;
-    }
-    return at.set(0, at.net().crop(at.value(0), begin, end, at.layer()));
-  }
-  if (!all([](std::int64_t p) { return p >= 0; })) at.fail("pads and crops at once, which is not supported");
-  at.set(0, at.net().pad(at.value(0), begin, end, value, at.layer()));
+  return result;
 }
 
-void slice(Importer& at) {
-  const Extents& x = at.shape(0);
-  const bool in_attributes = at.node().find("starts") != nullptr;
-  const std::vector<std::int64_t> starts =
-      in_attributes ? at.integers("starts") : at.integers(std::size_t{1});
-  const std::vector<std::int64_t> ends = in_attributes ? at.integers("ends") : at.integers(std::size_t{2});
+/// The element of an axis that stands at place i outside of it.
+std::int64_t mirrored(Importer& at, const std::string& mode, std::int64_t i, std::int64_t extent) {
+  if (mode == "edge") return std::clamp<std::int64_t>(i, 0, extent - 1);
+  if (mode == "wrap") return ((i % extent) + extent) % extent;
+  if (mode != "reflect") at.fail("pads by mode " + mode + ", which is not supported");
+  if (extent == 1) return 0;
+  const std::int64_t period = 2 * (extent - 1);
+  const std::int64_t at_place = ((i % period) + period) % period;
+  return at_place < extent ? at_place : period - at_place;
+}
+
+void pad(Importer& at) {
+  const Extents dims = at.shape(0);
+  const std::string mode = at.text("mode", "constant");
+  const Pads pads = pads_of(at);
+  const ElementType type = at.type(0);
+  Value y = at.real_value(0);
+  constexpr std::int64_t kLargest = 1 << 24;
+  if (mode != "constant") {
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (std::max(std::abs(pads.begin[i]), std::abs(pads.end[i])) > kLargest) at.fail("pads too much");
+      std::vector<std::int64_t> places;
+      for (std::int64_t k = -pads.begin[i]; k < dims[i] + pads.end[i]; ++k)
+        places.push_back(mirrored(at, mode, k, dims[i]));
+      y = picked(at, y, i, places);
+    }
+    return at.set(0, y, at.net().shape(y), type);
+  }
+  const float value = at.has(2) ? static_cast<float>(at.number(2)) : at.real("value", 0);
+  Extents crop_begin(dims.size(), 0), crop_end = crop_begin, begin = crop_begin, end = crop_begin;
+  bool crops = false, adds = false;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    begin[i] = std::max<std::int64_t>(0, pads.begin[i]);
+    end[i] = std::max<std::int64_t>(0, pads.end[i]);
+    crop_begin[i] = begin[i] - pads.begin[i];
+    crop_end[i] = end[i] - pads.end[i];
+    crops |= crop_begin[i] + crop_end[i] > 0;
+    adds |= begin[i] + end[i] > 0;
+  }
+  if (crops) y = at.net().crop(y, crop_begin, crop_end);
+  if (adds) y = at.net().pad(y, begin, end, value, at.layer());
+  at.set(0, y, at.net().shape(y), type);
+}
+
+void expand(Importer& at) {
+  const Extents dims = broadcast_dims(at, at.shape(0), at.integers(std::size_t{1}));
+  const ElementType type = at.type(0);
+  Value x = at.value(0);
+  if (!dims.empty() && dims != at.net().shape(x)) x = at.net().expand(x, dims, at.layer());
+  at.set(0, x, dims, type);
+}
+
+/// Each axis so many times, one behind the other.
+void tile(Importer& at) {
+  const Extents dims = at.shape(0);
+  const std::vector<std::int64_t> repeats = at.integers(std::size_t{1});
+  if (repeats.size() != dims.size()) at.fail("has another number of repeats than axes");
+  const ElementType type = at.type(0);
+  Value x = at.value(0);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (repeats[i] < 1 || repeats[i] > 1'000'000) at.fail("repeats an axis less than once or too often");
+    if (repeats[i] == 1) continue;
+    const Extents now = at.net().shape(x);
+    const std::int64_t outer = product_of(now, 0, i), inner = product_of(now, i, now.size());
+    Extents made = now;
+    made[i] *= repeats[i];
+    const Value row = at.net().reshape(x, {outer, 1, inner});
+    x = at.net().reshape(at.net().expand(row, {outer, repeats[i], inner}), made);
+  }
+  at.set(0, x, at.net().shape(x), type);
+}
+
+/// Between channels and a square of pixels: reshape, another order of axes, reshape.
+void depth_to_space(Importer& at) {
+  const Extents x = at.shape(0);
+  const std::int64_t block = at.integer("blocksize", 0);
+  if (x.size() != 4 || block < 1) at.fail("needs an input [N, C, H, W] and a block size");
+  const ElementType type = at.type(0);
+  if (at.node().op_type == "SpaceToDepth") {
+    if (x[2] % block != 0 || x[3] % block != 0) at.fail("has a block size that does not divide the image");
+    const Extents split{x[0], x[1], x[2] / block, block, x[3] / block, block};
+    const bool by_column = at.text("mode", "DCR") == "CRD";
+    const Extents order = by_column ? Extents{0, 1, 3, 5, 2, 4} : Extents{0, 3, 5, 1, 2, 4};
+    const Value y = at.net().transpose(at.net().reshape(at.real_value(0), split), order);
+    return at.set(0, y, {x[0], x[1] * block * block, x[2] / block, x[3] / block}, type);
+  }
+  if (x[1] % (block * block) != 0) at.fail("has a block size that does not divide the channels");
+  const std::int64_t channels = x[1] / (block * block);
+  const bool by_column = at.text("mode", "DCR") == "CRD";
+  const Extents split = by_column ? Extents{x[0], channels, block, block, x[2], x[3]}
+                                  : Extents{x[0], block, block, channels, x[2], x[3]};
+  const Extents order = by_column ? Extents{0, 1, 4, 2, 5, 3} : Extents{0, 3, 4, 1, 5, 2};
+  const Value y = at.net().transpose(at.net().reshape(at.real_value(0), split), order);
+  at.set(0, y, {x[0], channels, x[2] * block, x[3] * block}, type);
+}
+
+/// Cropped or padded around the middle of each axis.
+void center_crop_pad(Importer& at) {
+  const Extents dims = at.shape(0);
+  const std::vector<std::int64_t> target = at.integers(std::size_t{1});
   std::vector<std::int64_t> axes = at.integers("axes");
-  if (axes.empty() && !in_attributes && at.has(3)) axes = at.integers(std::size_t{3});
   if (axes.empty()) {
-    for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < dims.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   }
-  if (ends.size() != starts.size() || axes.size() != starts.size())
-    at.fail("has unlike numbers of starts, ends and axes");
-  if (!in_attributes && at.has(4)) {
-    for (const std::int64_t step : at.integers(std::size_t{4})) {
-      if (step != 1) at.fail("has steps that are not 1, which is not supported");
-    }
+  if (axes.size() != target.size()) at.fail("has another number of extents than axes");
+  const ElementType type = at.type(0);
+  Value y = at.real_value(0);
+  Extents begin(dims.size(), 0), end(dims.size(), 0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = at.axis(axes[i], dims.size());
+    const std::int64_t more = target[i] - dims[axis];
+    if (target[i] < 1) at.fail("would give an empty tensor, which is not supported");
+    if (more < 0) y = at.net().slice(y, static_cast<std::int64_t>(axis), -more / 2, target[i]);
+    begin[axis] = std::max<std::int64_t>(0, more) / 2;
+    end[axis] = std::max<std::int64_t>(0, more) - begin[axis];
   }
-  Extents begin(x.size(), 0), end(x.size(), 0);
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const std::size_t axis = at.axis(axes[i], x.size());
-    const auto place = [&](std::int64_t given) {
-      return std::clamp<std::int64_t>(given < 0 ? given + x[axis] : given, 0, x[axis]);
-    };
-    begin[axis] = place(starts[i]);
-    end[axis] = x[axis] - place(ends[i]);
-  }
-  at.set(0, at.net().crop(at.value(0), begin, end, at.layer()));
-}
-
-/// Rows of a table by indices: an embedding.
-void gather(Importer& at) {
-  const std::size_t rank = at.shape(0).size();
-  const std::size_t axis = at.axis(at.integer("axis", 0), rank);
-  const Constant* index = at.known(1);
-  if (index != nullptr && index->size() == 1 && index->dims.size() <= 1) {
-    const Extents x = at.shape(0);
-    const std::int64_t given = index->integers.at(0);
-    const std::int64_t place = given < 0 ? given + x[axis] : given;
-    if (place < 0 || place >= x[axis]) at.fail("takes an element beyond its input");
-    Extents begin(rank, 0), end(rank, 0);
-    begin[axis] = place;
-    end[axis] = x[axis] - place - 1;
-    const std::string layer = at.layer();
-    const Value part = at.net().crop(at.value(0), begin, end, layer);
-    if (!index->dims.empty()) return at.set(0, part);
-    Extents shape = x;
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
-    if (shape.empty()) shape = {1};
-    return at.set(0, at.net().reshape(part, shape, layer + ".squeezed"));
-  }
-  if (rank != 2 || axis != 0)
-    at.fail("gathers other than rows of a matrix or one element, which is not supported");
-  at.set(0, at.net().embedding(at.value(1), at.value(0), {}, at.layer()));
-}
-
-/// Between floating types nothing happens: all are f32 here.
-void cast(Importer& at) {
-  const auto to = static_cast<ElementType>(at.integer("to", 0));
-  const Value x = at.value(0);
-  const bool same =
-      at.net().dtype(x) == DType::f32 ? is_floating(to) : to == ElementType::s32 || to == ElementType::s64;
-  if (!same) at.fail("casts between integers and floats, which is not supported");
-  at.set(0, x);
+  y = at.net().pad(y, begin, end, 0, at.layer());
+  at.set(0, y, at.net().shape(y), type);
 }
 
 }  // namespace
@@ -241,9 +289,11 @@ const OpTable& shape_ops() {
                              {"Concat", concat},
                              {"Split", split},
                              {"Pad", pad},
-                             {"Slice", slice},
-                             {"Gather", gather},
-                             {"Cast", cast}};
+                             {"Expand", expand},
+                             {"Tile", tile},
+                             {"DepthToSpace", depth_to_space},
+                             {"SpaceToDepth", depth_to_space},
+                             {"CenterCropPad", center_crop_pad}};
   return table;
 }
 

@@ -38,6 +38,12 @@ class Parser {
     return std::move(model_);
   }
 
+  Model read_tensor_only() {
+    model_.path = file_.path();
+    model_.initializers.push_back(read_tensor({0, file_.size()}));
+    return std::move(model_);
+  }
+
  private:
   [[noreturn]] void fail(const std::string& what) const {
     throw UserError(fmt::format("{} is damaged or no ONNX file: {}", file_.path(), what));
@@ -362,6 +368,10 @@ class Parser {
 
 Model read_model(const std::string& path) {
   return Parser(path).read();
+}
+
+Model read_tensor_file(const std::string& path) {
+  return Parser(path).read_tensor_only();
 }
 
 }  // namespace penstock::onnx

@@ -62,15 +62,20 @@ class PatchedCopy {
     const TensorInfo& tensor = *patch.tensor;
     const std::int64_t width = tensor.part_element_bytes;
     const std::int64_t count = patch.range.size() / width;
-    std::vector<float> values(static_cast<std::size_t>(std::min(count, kChunkElements)));
-    std::vector<std::uint8_t> bytes(values.size() * static_cast<std::size_t>(width));
-    for (std::int64_t at = 0; at < count; at += kChunkElements) {
-      const std::int64_t now = std::min(kChunkElements, count - at);
-      require(read_(tensor.name, patch.first + at, now, values.data()), "onnx: a parameter is gone");
-      for (std::int64_t i = 0; i < now; ++i)
-        encode_float(tensor.type, values[static_cast<std::size_t>(i)], bytes.data() + i * width);
-      to_.write(bytes.data(), now * width);
-    }
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(std::min(count, kChunkElements) * width));
+    const bool there = read_(tensor.name, [&](std::span<const float> values) {
+      require(static_cast<std::int64_t>(values.size()) >= patch.first + count,
+              "onnx: a parameter has become smaller");
+      for (std::int64_t at = 0; at < count; at += kChunkElements) {
+        const std::int64_t now = std::min(kChunkElements, count - at);
+        for (std::int64_t i = 0; i < now; ++i) {
+          const float value = values[static_cast<std::size_t>(patch.first + at + i)];
+          encode_float(tensor.type, value, bytes.data() + i * width);
+        }
+        to_.write(bytes.data(), now * width);
+      }
+    });
+    require(there, "onnx: a parameter is gone");
   }
 
   InputFile from_;
@@ -79,7 +84,33 @@ class PatchedCopy {
   const ReadWeights& read_;
 };
 
+/// Where a model is and where it goes.
+struct Folders {
+  fs::path in, out;
+};
+
+/// UserError if files beside the model would be written over themselves.
+Folders folders_of(const std::string& path_in, const std::string& path_out, bool has_files_beside) {
+  std::error_code error;
+  Folders folders;
+  folders.in = fs::canonical(fs::absolute(path_in).parent_path());
+  folders.out = fs::weakly_canonical(fs::absolute(path_out).parent_path(), error);
+  if (has_files_beside && (error || folders.in == folders.out)) {
+    throw UserError(
+        fmt::format("{} keeps weights in files beside it, which {} would share; save into another folder",
+                    path_in, path_out));
+  }
+  return folders;
+}
+
 }  // namespace
+
+void check_save(const std::string& path_in, const std::string& path_out) {
+  const Model model = read_model(path_in);
+  const bool beside = std::any_of(model.initializers.begin(), model.initializers.end(),
+                                  [](const TensorInfo& tensor) { return !tensor.external.empty(); });
+  folders_of(path_in, path_out, beside);
+}
 
 void save(const std::string& path_in, const std::string& path_out, const ReadWeights& read) {
   const Model model = read_model(path_in);
@@ -87,27 +118,20 @@ void save(const std::string& path_in, const std::string& path_out, const ReadWei
   files[""];
   for (const TensorInfo& tensor : model.initializers) {
     if (!tensor.external.empty()) files[tensor.external];
-    float one = 0;
-    if (!is_floating(tensor.type) || tensor.elements == 0 || !read(tensor.name, 0, 1, &one)) continue;
+    if (!is_floating(tensor.type) || tensor.elements == 0 || !read(tensor.name, nullptr)) continue;
     std::int64_t first = 0;
     for (const Range& part : tensor.parts) {
       files[tensor.external].push_back({part, &tensor, first});
       first += part.size() / tensor.part_element_bytes;
     }
   }
-  const fs::path folder_in = fs::canonical(fs::absolute(path_in).parent_path());
-  std::error_code error;
-  const fs::path folder_out = fs::weakly_canonical(fs::absolute(path_out).parent_path(), error);
-  if (files.size() > 1 && (error || folder_in == folder_out)) {
-    throw UserError(
-        fmt::format("{} keeps weights in files beside it, which {} would share; save into another folder",
-                    path_in, path_out));
-  }
+  const Folders folders = folders_of(path_in, path_out, files.size() > 1);
   // The model comes last: once it is there, all that it needs is.
   for (auto& [external, patches] : files) {
     if (external.empty()) continue;
-    const fs::path target = folder_out / fs::path(external).lexically_relative(folder_in);
-    fs::create_directories(target.parent_path(), error);
+    const fs::path target = folders.out / fs::path(external).lexically_relative(folders.in);
+    std::error_code ignored;  // what cannot be made cannot be written to either, which says more
+    fs::create_directories(target.parent_path(), ignored);
     PatchedCopy(external, target.string(), std::move(patches), read).run();
   }
   PatchedCopy(path_in, path_out, std::move(files[""]), read).run();
