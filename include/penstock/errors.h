@@ -37,6 +37,8 @@ class BudgetTooSmall : public UserError {
  public:
   explicit BudgetTooSmall(BudgetFacts facts);
   const BudgetFacts& facts() const { return facts_; }
+  /// The first half of what(): what is wrong, not what to do.
+  static std::string what_is_wrong(const BudgetFacts& facts);
 
  private:
   BudgetFacts facts_;

@@ -36,10 +36,8 @@ int report(int exit_code, const std::string& message) {
 
 /// What to say on the command line instead.
 std::string budget_text(const BudgetFacts& facts) {
-  std::string line = fmt::format(
-      "{} batch {} cannot {} within {}: policy {} needs at least {}; name --memory {}MiB or more",
-      facts.network, facts.batch, facts.training ? "train" : "run", format_bytes(facts.budget_bytes),
-      facts.policy, format_bytes(facts.needed_bytes), facts.advised_bytes / kMiB);
+  std::string line = fmt::format("{}; name --memory {}MiB or more", BudgetTooSmall::what_is_wrong(facts),
+                                 facts.advised_bytes / kMiB);
   if (facts.largest_batch > 0) line += fmt::format(", or --batch {} or less", facts.largest_batch);
   if (facts.largest_batch == 0) line += ", or a smaller network: not even --batch 1 fits";
   return line;

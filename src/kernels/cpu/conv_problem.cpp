@@ -83,30 +83,15 @@ ConvProblem::ConvProblem(const Request& request) {
   }
   if (direction == Direction::forward) return;
   const MemoryDesc bias_desc = bias ? bias->plain : MemoryDesc{};
+  const auto fill = [&]<typename Hint>(Hint& hint, dnnl::algorithm algorithm) {
+    hint = Hint(request.engine->cpu, dnnl::prop_kind::forward_training, algorithm, any_desc(src.plain),
+                any_desc(weights.plain), bias_desc, any_desc(dst.plain), stride, dilation, padding_begin,
+                padding_end);
+  };
   if (transposed) {
-    deconv_hint = {request.engine->cpu,
-                   dnnl::prop_kind::forward_training,
-                   dnnl::algorithm::deconvolution_direct,
-                   any_desc(src.plain),
-                   any_desc(weights.plain),
-                   bias_desc,
-                   any_desc(dst.plain),
-                   stride,
-                   dilation,
-                   padding_begin,
-                   padding_end};
+    fill(deconv_hint, dnnl::algorithm::deconvolution_direct);
   } else {
-    conv_hint = {request.engine->cpu,
-                 dnnl::prop_kind::forward_training,
-                 dnnl::algorithm::convolution_direct,
-                 any_desc(src.plain),
-                 any_desc(weights.plain),
-                 bias_desc,
-                 any_desc(dst.plain),
-                 stride,
-                 dilation,
-                 padding_begin,
-                 padding_end};
+    fill(conv_hint, dnnl::algorithm::convolution_direct);
   }
 }
 

@@ -40,16 +40,6 @@ void for_all_eights(std::int64_t count, const Work& work) {
     if (i < share.end) work(i, share.end - i);
   }
 }
-[[gnu::always_inline]] inline F8 take(const float* p, std::int64_t count) {
-  return count == kLanes ? load(p) : load_part(p, count);
-}
-[[gnu::always_inline]] inline void put(float* p, F8 v, std::int64_t count) {
-  if (count == kLanes) {
-    store(p, v);
-  } else {
-    store_part(p, v, count);
-  }
-}
 
 }  // namespace
 

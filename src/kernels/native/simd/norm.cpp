@@ -3,10 +3,6 @@
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 namespace {
 
-[[gnu::always_inline]] inline F8 take(const float* p, std::int64_t lanes) {
-  return lanes == kLanes ? load(p) : load_part(p, lanes);
-}
-
 /// Adds up the rows' partial sums of channel `c`, image after image, so that the order is the same for any
 /// number of threads.
 void sum_images(const ChannelView& view, const double* partial, std::int64_t c, double& a, double& b) {

@@ -13,16 +13,6 @@ template <typename Work>
   for (; i + kLanes <= width; i += kLanes) work(i, kLanes);
   if (i < width) work(i, width - i);
 }
-[[gnu::always_inline]] inline F8 take(const float* p, std::int64_t count) {
-  return count == kLanes ? load(p) : load_part(p, count);
-}
-[[gnu::always_inline]] inline void put(float* p, F8 v, std::int64_t count) {
-  if (count == kLanes) {
-    store(p, v);
-  } else {
-    store_part(p, v, count);
-  }
-}
 /// v in the first `count` lanes, 0 in the others.
 [[gnu::always_inline]] inline F8 first_lanes(F8 v, std::int64_t count) {
   for (std::int64_t i = count; i < kLanes; ++i) v[i] = 0;

@@ -37,6 +37,17 @@ inline constexpr std::int64_t kLanes = 8;
 [[gnu::always_inline]] static inline void store_part(float* p, F8 v, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) p[i] = v[i];
 }
+/// All lanes or the first `count` of them.
+[[gnu::always_inline]] static inline F8 take(const float* p, std::int64_t count) {
+  return count == kLanes ? load(p) : load_part(p, count);
+}
+[[gnu::always_inline]] static inline void put(float* p, F8 v, std::int64_t count) {
+  if (count == kLanes) {
+    store(p, v);
+  } else {
+    store_part(p, v, count);
+  }
+}
 /// A store past the caches; `p` is 32-byte aligned. finish_streaming() must follow on the same thread.
 [[gnu::always_inline]] static inline void stream(float* p, F8 v) {
 #if defined(__AVX2__)
