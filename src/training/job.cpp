@@ -120,6 +120,22 @@ std::map<std::string, std::string> Job::facts(const DataPosition& next) const {
                                options.schedule.every, options.schedule.factor, options.schedule.warmup)}};
 }
 
+std::map<std::string, std::string> Job::start() const {
+  std::map<std::string, std::string> all = facts(position);
+  // Where the data lies may differ from machine to machine; what it is may not.
+  all["data"] = fmt::format("{} samples", data.train->size());
+  all["batch"] = std::to_string(options.batch);
+  all["seed"] = std::to_string(seed);
+  all["step"] = std::to_string(first_step);
+  all["number of steps"] = std::to_string(steps);
+  all["setting of evaluation"] = evaluating ? "on" : "off";
+  all["setting of sharding"] = options.session.ranks.shard_optimizer ? "on" : "off";
+  all["optimizer"] = fmt::format("{} ({} {} {} {} {})", name_of(options.optimizer.kind),
+                                 options.optimizer.momentum, options.optimizer.weight_decay,
+                                 options.optimizer.beta1, options.optimizer.beta2, options.optimizer.epsilon);
+  return all;
+}
+
 void Job::check_options() const {
   if (options.batch < 1) throw UserError(fmt::format("a batch of {}: it must be at least 1", options.batch));
   if (purpose == Purpose::train && (options.steps < 1) == (options.epochs < 1))

@@ -28,6 +28,8 @@ struct Job {
   std::int64_t whole_batch() const { return options.batch * ranks->size(); }
   /// Of the training split.
   Sampler sampler() const;
+  /// What all ranks must agree on before they train, by what a user calls it.
+  std::map<std::string, std::string> start() const;
   /// What a checkpoint says of this run, to be the same when it is resumed.
   std::map<std::string, std::string> facts(const DataPosition& next) const;
 

@@ -14,6 +14,7 @@
 #include "memory/process.h"
 #include "penstock/training.h"
 #include "training/job.h"
+#include "training/same_start.h"
 
 namespace penstock {
 namespace training {
@@ -56,6 +57,7 @@ class Run {
   TrainingResult go() {
     const double begin = clock_seconds();
     job_.ranks->together([&] { job_.set_up(); });
+    require_same_start(*job_.ranks, job_.start());
     if (job_.ranks->size() > 1) {
       job_.note(fmt::format("{} ranks x batch {} = {} images a step", job_.ranks->size(), job_.options.batch,
                             job_.whole_batch()));
@@ -63,6 +65,10 @@ class Run {
     open_session();
     base_rate_ = session_->learning_rate();
     job_.ranks->together([&] { fill_state(); });
+    // What comes from files may differ from machine to machine.
+    const bool from_files = !job_.options.init_file.empty() || !job_.options.resume_dir.empty();
+    if (from_files && job_.ranks->size() > 1)
+      require_same_start(*job_.ranks, {{"set of weights, by its SHA-256", session_->state_sha256()}});
     result_.startup_seconds = clock_seconds() - begin;
     job_.ranks->side_by_side(
         [&] {

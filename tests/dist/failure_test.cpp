@@ -60,17 +60,64 @@ TEST(RanksFail, WhatOneFindsWrongAtTheStartNamesTheRank) {
   EXPECT_NE(outcome.err.find("penstock: rank 1: swap folder '/nowhere'"), std::string::npos) << outcome.err;
 }
 
-TEST(RanksFail, WhatFailsOnOneInMidRunEndsAll) {
-  // Rank 1 finds out when it loads its first batch; rank 0 waits for its gradients then.
+TEST(RanksFail, RanksThatStartFromSomethingElseAreRefused) {
   const TemporaryFolder folder;
-  for (const char* kind : {"a", "b"}) {
-    fs::create_directory(folder.file(kind));
-    for (int i = 0; i < 8; ++i)
-      std::ofstream(folder.file(std::string(kind) + "/" + std::to_string(i) + ".png")) << "no image";
+  const std::string mine = folder.file("a.safetensors"), other = folder.file("b.safetensors");
+  const Arguments good{"train", "lenet", "--steps", "2", "--batch", "4"};
+  for (const auto& [seed, file] : {std::pair{"1", mine}, std::pair{"2", other}}) {
+    const Outcome outcome = run_ranks(1, good + Arguments{"--seed", seed, "--save", file});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   }
-  const Arguments sizes{"train", "resnet20", "--image-size", "32", "--batch", "2", "--steps", "3"};
+  const struct {
+    Arguments first, second;
+    std::string message;
+  } cases[] = {
+      {{"--seed", "3"}, {"--seed", "4"}, "another seed than rank 0: 4 instead of 3"},
+      {{"--steps", "3"}, {"--steps", "5"}, "another number of steps than rank 0: 5 instead of 3"},
+      {{"--optimizer", "sgd"}, {"--optimizer", "adam"}, "another optimizer than rank 0: adam"},
+      {{"--init", mine}, {"--init", other}, "another set of weights, by its SHA-256 than rank 0: "},
+  };
+  const Arguments common{"train", "lenet", "--batch", "4"};
+  for (const auto& each : cases) {
+    const Arguments steps = each.first[0] == "--steps" ? Arguments{} : Arguments{"--steps", "2"};
+    const Outcome outcome = run_two(common + steps + each.first, common + steps + each.second);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(lines_of_ours(outcome.err), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("penstock: rank 1 starts from " + each.message), std::string::npos)
+        << outcome.err;
+  }
+}
+
+TEST(RanksFail, TheLauncherOfAnotherMpiIsRefused) {
+  // What MPICH's launcher says; Open MPI does not see the other rank.
+  const Outcome outcome = run_program({"env", "PMI_RANK=0", "PMI_SIZE=2", PENSTOCK_BINARY_DIR "/penstock",
+                                       "train", "lenet", "--steps", "1", "--batch", "4"});
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("the launcher started 2 ranks, but they find 1"), std::string::npos)
+      << outcome.err;
+}
+
+TEST(RanksFail, WhatFailsOnOneInMidRunEndsAll) {
+  // Rank 1 finds out when it loads its first batch; rank 0, which has as many images, waits for its gradients
+  // then.
+  constexpr unsigned char kPixel[] = {
+      137, 80, 78, 71, 13, 10, 26,  10,  0,  0,   0,  13, 73, 72, 68, 82, 0,  0,  0,   1,   0,  0,   0,
+      1,   8,  2,  0,  0,  0,  144, 119, 83, 222, 0,  0,  0,  12, 73, 68, 65, 84, 120, 156, 99, 104, 112,
+      80,  0,  0,  2,  36, 0,  225, 171, 89, 98,  39, 0,  0,  0,  0,  73, 69, 78, 68,  174, 66, 96,  130};
+  const TemporaryFolder good, bad;
+  for (const char* kind : {"a", "b"}) {
+    fs::create_directory(good.file(kind));
+    fs::create_directory(bad.file(kind));
+    for (int i = 0; i < 8; ++i) {
+      const std::string name = std::string(kind) + "/" + std::to_string(i) + ".png";
+      std::ofstream(good.file(name), std::ios::binary)
+          .write(reinterpret_cast<const char*>(kPixel), sizeof(kPixel));
+      std::ofstream(bad.file(name)) << "no image";
+    }
+  }
+  const Arguments sizes{"train", "resnet20", "--image-size", "32", "--batch", "2", "--steps", "3", "--data"};
   const Outcome outcome =
-      run_two(sizes + Arguments{"--classes", "2"}, sizes + Arguments{"--data", "images:" + folder.path()});
+      run_two(sizes + Arguments{"images:" + good.path()}, sizes + Arguments{"images:" + bad.path()});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(lines_of_ours(outcome.err), 1) << outcome.err;
   EXPECT_NE(outcome.err.find("penstock: rank 1: "), std::string::npos) << outcome.err;

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "dist/communicator.h"
 #include "dist/mpi/mpi_communicator.h"
 
@@ -5,8 +8,16 @@ namespace penstock::dist {
 
 std::unique_ptr<Communicator> join() {
   // MPI takes a third of a second and some memory: only where there is somebody to talk to.
-  if (!launch_from_environment().launched) return make_alone();
-  return std::make_unique<MpiCommunicator>();
+  const Launch launch = launch_from_environment();
+  if (!launch.launched) return make_alone();
+  auto communicator = std::make_unique<MpiCommunicator>();
+  if (communicator->size() != launch.size) {
+    throw UserError(
+        fmt::format("the launcher started {} ranks, but they find {} of them: it belongs to another MPI than "
+                    "this penstock, which was built with Open MPI; start it with Open MPI's mpirun",
+                    launch.size, communicator->size()));
+  }
+  return communicator;
 }
 
 }  // namespace penstock::dist
