@@ -52,4 +52,13 @@ ir::Graph compact(ir::Graph graph) {
   return graph;
 }
 
+ir::Graph without_ops(ir::Graph graph, const std::vector<bool>& gone) {
+  std::vector<ir::Op> kept;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    if (!gone[i]) kept.push_back(std::move(graph.ops[i]));
+  }
+  graph.ops = std::move(kept);
+  return compact(std::move(graph));
+}
+
 }  // namespace penstock::lower

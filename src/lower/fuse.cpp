@@ -24,12 +24,7 @@ class Fuser {
       if (op.attrs_as<ir::ActivationAttrs>().function != ir::Activation::relu) continue;
       fuse_relu(op);
     }
-    std::vector<Op> kept;
-    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-      if (!gone_[i]) kept.push_back(std::move(graph_.ops[i]));
-    }
-    graph_.ops = std::move(kept);
-    return compact(std::move(graph_));
+    return without_ops(std::move(graph_), gone_);
   }
 
  private:

@@ -34,12 +34,7 @@ class ProgramFuser {
       while (absorb_producer(graph_.ops[i])) fused = true;
     }
     if (!fused) return std::move(graph_);
-    std::vector<Op> kept;
-    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-      if (!gone_[i]) kept.push_back(std::move(graph_.ops[i]));
-    }
-    graph_.ops = std::move(kept);
-    return compact(std::move(graph_));
+    return without_ops(std::move(graph_), gone_);
   }
 
  private:

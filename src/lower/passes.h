@@ -8,6 +8,8 @@ namespace penstock::lower {
 
 /// The same graph without tensors that nothing names, and storages numbered from 0 without gaps.
 ir::Graph compact(ir::Graph graph);
+/// The same graph without the ops that are `gone`, by their index, and compact.
+ir::Graph without_ops(ir::Graph graph, const std::vector<bool>& gone);
 
 /// Takes away the ops that lead neither to an output nor to an update of state, and the tensors of ports that
 /// no op brings in or out any more. State stays, used or not: all graphs of a network have the same.
