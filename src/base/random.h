@@ -11,7 +11,8 @@ enum class RandomPurpose : std::uint32_t {
   dropout = 2,
   shuffle = 3,
   synthetic = 4,
-  augment = 5
+  augment = 5,
+  draw = 6
 };
 
 /// A counter-based generator (Philox 4x32, 10 rounds): each number is a pure function of

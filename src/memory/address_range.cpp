@@ -15,12 +15,10 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "memory/process.h"
+#include "memory/units.h"
 
 namespace penstock {
 namespace {
-
-constexpr std::int64_t kHugePage = 2 * kMiB;
-constexpr std::int64_t kSmallPage = 4 * kKiB;
 
 void populate_part(std::byte* data, std::int64_t size_bytes) {
 #ifdef MADV_POPULATE_WRITE

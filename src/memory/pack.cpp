@@ -6,11 +6,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "memory/taken_space.h"
+#include "memory/units.h"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kCacheLine = 64;
 bool wraps(const PackInterval& interval) {
   return interval.last < interval.first;
 }

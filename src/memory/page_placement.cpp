@@ -7,13 +7,12 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "memory/units.h"
 
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kSmallestGrain = 4 * kKiB;
-constexpr std::int64_t kHugePage = 2 * kMiB;
-constexpr std::int64_t kCacheLine = 64;
 /// Each unit may need one mapping where it is, one where it is not, and one for the gap behind it; Linux
 /// allows a process 65,530 mappings unless told otherwise.
 constexpr std::int64_t kMaxUnits = 16384;

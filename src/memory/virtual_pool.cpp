@@ -10,11 +10,11 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "memory/units.h"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kCacheLine = 64;
 /// Copied at a time where pages cannot be moved: so much is there twice for a moment.
 constexpr std::int64_t kCopiedBytes = 256 * kKiB;
 

@@ -62,7 +62,7 @@ MadeTier make_tier(const TierOptions& options, const std::vector<std::int64_t>& 
     const std::int64_t needed_bytes = Extents(extent_bytes).total_bytes();
     if (options.ram_available_bytes > 0 && needed_bytes > options.ram_available_bytes) {
       throw UserError(
-          fmt::format("the ram tier needs {} of memory outside the budget, there {}; swap to disk",
+          fmt::format("the ram tier needs {} of memory outside the budget, and there is {}; swap to disk",
                       format_bytes(needed_bytes), format_bytes(options.ram_available_bytes)));
     }
     made.tier = make_ram_tier(extent_bytes, io);

@@ -37,8 +37,10 @@ const std::map<std::string, Folders>& allowed() {
        {"ir", "autodiff", "kernels", "lower", "plan", "fit", "measure", "memory", "tier", "run", "report",
         "dist", "data", "models"}},
       // A client of the session: it knows neither plans nor pools.
-      {"training", {"data", "dist", "models", "memory"}},
-      {"cli", {"ir", "plan", "report", "data", "models", "dist", "measure", "memory", "session", "training"}},
+      {"training", {"data", "dist", "models", "memory", "onnx"}},
+      {"cli",
+       {"ir", "plan", "report", "data", "models", "dist", "measure", "memory", "onnx", "session",
+        "training"}},
   };
   return table;
 }

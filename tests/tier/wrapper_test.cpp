@@ -19,7 +19,7 @@
 namespace penstock {
 namespace {
 
-const std::vector<std::int64_t> kSizes{50'000, 50'000, 4096, 120'000};
+const std::vector<std::int64_t> kFourSizes{50'000, 50'000, 4096, 120'000};
 
 MadeTier faulty(VerifyMode verify, FaultyTierOptions faults, FaultyTier** seen = nullptr) {
   TierOptions options;
@@ -30,7 +30,7 @@ MadeTier faulty(VerifyMode verify, FaultyTierOptions faults, FaultyTier** seen =
     if (seen != nullptr) *seen = tier.get();
     return tier;
   };
-  return make_tier(options, kSizes);
+  return make_tier(options, kFourSizes);
 }
 
 TEST(FaultyTier, RandomOrderAndDelaysChangeNothing) {
@@ -39,7 +39,7 @@ TEST(FaultyTier, RandomOrderAndDelaysChangeNothing) {
     faults.random_order = true;
     faults.max_delay_seconds = 0.0005;
     faults.seed = seed;
-    Traffic traffic(kSizes);
+    Traffic traffic(kFourSizes);
     const MadeTier made = faulty(VerifyMode::full, faults);
     EXPECT_EQ(traffic.round_trip(*made.tier, seed), 0);
     EXPECT_EQ(traffic.round_trip(*made.tier, seed + 50), 0);
@@ -53,7 +53,7 @@ TEST(FaultyTier, RandomOrderShowsABufferTouchedTooEarly) {
   int wrong = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     faults.seed = seed;
-    Traffic traffic(kSizes);
+    Traffic traffic(kFourSizes);
     const MadeTier made = faulty(VerifyMode::off, faults);
     traffic.out(0).fill(1);
     const Ticket write = made.tier->write(0, traffic.out(0).data());
@@ -70,7 +70,7 @@ TEST(FaultyTier, RandomOrderShowsABufferTouchedTooEarly) {
 TEST(FaultyTier, DoneComesToPassWithoutWait) {
   FaultyTierOptions faults;
   faults.random_order = true;
-  Traffic traffic(kSizes);
+  Traffic traffic(kFourSizes);
   const MadeTier made = faulty(VerifyMode::off, faults);
   const Ticket ticket = made.tier->write(1, traffic.out(1).data());
   while (!made.tier->done(ticket)) std::this_thread::yield();
@@ -99,11 +99,11 @@ TEST(VerifiedTier, NoFaultPassesUnnoticed) {
   for (const FaultCase& test : cases) {
     for (const bool lasting : {false, true}) {
       int errors = 0;
-      const std::int64_t requests = 4 * static_cast<std::int64_t>(kSizes.size());
+      const std::int64_t requests = 4 * static_cast<std::int64_t>(kFourSizes.size());
       for (std::int64_t at = 0; at < requests; ++at) {
         FaultyTierOptions faults;
         faults.fault = TierFault{test.kind, at, lasting};
-        Traffic traffic(kSizes);
+        Traffic traffic(kFourSizes);
         FaultyTier* seen = nullptr;
         const MadeTier made = faulty(test.verify, faults, &seen);
         try {
@@ -127,7 +127,7 @@ TEST(VerifiedTier, WithoutItAFlippedBitGoesUnseen) {
   // The guard of the test above: the fault is real.
   FaultyTierOptions faults;
   faults.fault = TierFault{TierFault::Kind::flipped_bit, 1, false};
-  Traffic traffic(kSizes);
+  Traffic traffic(kFourSizes);
   const MadeTier made = faulty(VerifyMode::off, faults);
   EXPECT_EQ(traffic.round_trip(*made.tier, 5), 1);
 }
@@ -162,7 +162,7 @@ TEST(VerifiedTier, SamplesEveryPage) {
 }
 
 TEST(VerifiedTier, ReadingWhatWasNeverWrittenIsAnInternalError) {
-  Traffic traffic(kSizes);
+  Traffic traffic(kFourSizes);
   const MadeTier made = faulty(VerifyMode::sampled, {});
   EXPECT_THROW(made.tier->read(0, traffic.in(0).data()), InternalError);
 }
