@@ -27,8 +27,11 @@ struct BudgetFacts {
   std::int64_t batch = 0;
   bool training = true;  ///< otherwise it was to be evaluated only
   std::int64_t budget_bytes = 0;
-  std::int64_t needed_bytes = 0;    ///< by this much memory, as it is just now
-  std::int64_t advised_bytes = 0;   ///< to name as a budget: what differs from run to run is added
+  std::int64_t needed_bytes = 0;   ///< by this much memory, as it is just now
+  std::int64_t advised_bytes = 0;  ///< to name as a budget: what differs from run to run is added
+  /// Where too little space to swap is the reason: what there was, and with how much the budget would do.
+  /// 0 needed: it is not the reason.
+  std::int64_t swap_space_bytes = 0, needed_swap_bytes = 0;
   std::int64_t largest_batch = -1;  ///< that the budget can hold; 0: none, -1: not known
 };
 

@@ -28,9 +28,30 @@ PolicyKind quick(PolicyKind policy) {
   return policy == PolicyKind::automatic ? PolicyKind::window : policy;
 }
 
-[[noreturn]] void refuse(PolicyKind policy, std::int64_t least_pool_bytes, const Request& request) {
+/// Says what would do: more memory, or, if it is that, more space on the tier.
+[[noreturn]] void refuse(const Steps& steps, PolicyKind policy, std::int64_t least_pool_bytes,
+                         const Request& request) {
+  std::int64_t tier_bytes = 0;
+  if (request.tier_bytes != plan::kNoLimit) {
+    Request unlimited = request;
+    unlimited.tier_bytes = plan::kNoLimit;
+    try {
+      tier_bytes = first_fit(steps, unlimited).map.tier_bytes();
+    } catch (const plan::BudgetError&) {
+      // Space on the tier alone would not do.
+    }
+  }
   throw plan::BudgetError(plan::policy_name(policy), least_pool_bytes + request.division.beside_bytes(),
-                          request.division.budget_bytes);
+                          request.division.budget_bytes, tier_bytes);
+}
+
+/// Some fit into one pool, found quickly where space on the tier is no matter.
+std::optional<Fit> some_fit(PoolFitter& fitter, PolicyKind policy, const Request& request) {
+  const std::int64_t capacity = request.division.pool_bytes();
+  std::optional<Fit> fit = fitter.any(quick(policy), capacity);
+  if (!fit && policy == PolicyKind::automatic && request.tier_bytes != plan::kNoLimit)
+    fit = fitter.computing_again(capacity);
+  return fit;
 }
 
 /// Everything stays, where some pool can hold that.
@@ -43,14 +64,16 @@ std::optional<Fit> keep_fit(const Steps& steps, const Request& request) {
   return std::nullopt;
 }
 
-/// What a plan swaps has space on the tier as well if another one is made in mid-run.
-void add_extents(Fit& fit, const Fit& other) {
+/// What a plan swaps has space on the tier as well if another one is made in mid-run, where there is space.
+void add_extents(Fit& fit, const Fit& other, std::int64_t tier_bytes) {
+  const StorageMap own = fit.map;
   std::vector<const plan::Plan*> plans;
   for (const Fit* each : {static_cast<const Fit*>(&fit), &other}) {
     if (each->training) plans.push_back(&each->training->plan);
     if (each->evaluation) plans.push_back(&each->evaluation->plan);
   }
   map_extents(fit.map, plans);
+  if (fit.map.tier_bytes() > tier_bytes) fit.map = own;
 }
 
 /// The best fit into one pool; `some` is any.
@@ -67,9 +90,9 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
     for (auto* fitted : {&best.training, &best.evaluation}) {
       if (*fitted) (*fitted)->plan.policy = plan::policy_name(policy);
     }
-    add_extents(best, slower);
+    add_extents(best, slower, request.tier_bytes);
   } else {
-    add_extents(best, window);
+    add_extents(best, window, request.tier_bytes);
   }
   best.policy = policy;
   return best;
@@ -112,13 +135,13 @@ Fit first_fit(const Steps& steps, const Request& request) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const PoolKind kind : pools_of(request)) {
     PoolFitter fitter(steps, request, kind);
-    if (std::optional<Fit> fit = fitter.any(quick(policy), request.division.pool_bytes())) {
+    if (std::optional<Fit> fit = some_fit(fitter, policy, request)) {
       fit->policy = policy;
       return std::move(*fit);
     }
     least = std::min(least, fitter.least_bytes());
   }
-  refuse(policy, least, request);
+  refuse(steps, policy, least, request);
 }
 
 Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* profile) {
@@ -133,7 +156,7 @@ Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* pr
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const PoolKind kind : pools_of(request)) {
     PoolFitter fitter(steps, request, kind);
-    const std::optional<Fit> some = fitter.any(quick(policy), request.division.pool_bytes());
+    const std::optional<Fit> some = some_fit(fitter, policy, request);
     least = std::min(least, fitter.least_bytes());
     if (!some) continue;
     Fit fit = best_in_pool(fitter, policy, request, profile, *some);
@@ -141,7 +164,7 @@ Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* pr
     if (better) best = std::move(fit);
     if (profile == nullptr || hardly_worse_than_compute(*best)) break;
   }
-  if (!best) refuse(policy, least, request);
+  if (!best) refuse(steps, policy, least, request);
   return std::move(*best);
 }
 

@@ -35,6 +35,8 @@ struct Request {
   Division division;
   std::optional<plan::PolicyKind> policy;  ///< none: keep where all fits, else automatic
   std::optional<PoolKind> pool;            ///< none: whichever has the faster plan
+  /// For all that is ever on the tier. With a limit, a budget may be refused though a smaller one is not.
+  std::int64_t tier_bytes = plan::kNoLimit;
   plan::LmsOptions lms;
   plan::WindowOptions window;
 };

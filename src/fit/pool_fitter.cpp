@@ -20,6 +20,8 @@ constexpr std::int64_t kFinestRounding = kMiB;
 /// What a policy is given next where the gaps of a layout were too many: so much more, so often.
 constexpr std::int64_t kGivenStep = 32;
 constexpr int kGivenTries = 24;
+/// What computing again is given where gaps may take the rest.
+constexpr double kSharesOfCapacity[] = {1, 0.8, 0.65};
 /// A layout takes about as much more than was given as one that was given a little less.
 constexpr double kLittleLess = 0.99;
 /// How often a policy plans for a pool that leaves gaps.
@@ -75,19 +77,15 @@ plan::PlanOptions PoolFitter::plan_options(plan::PolicyKind policy) const {
   return options;
 }
 
-Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model,
-                    std::int64_t given_bytes, const plan::Profile* profile) const {
-  Fit fit;
-  fit.division = request_.division;
-  fit.policy = policy;
-  fit.pool = model;
-  fit.given_bytes = given_bytes;
-  fit.in_memory_bytes = keep_bytes_ + request_.division.beside_bytes();
-  plan::PlanOptions options = plan_options(policy);
+std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile,
+                                                std::int64_t first_tier_bytes) const {
+  plan::PlanOptions options = plan_options(fit.policy);
+  plan::PoolRule rule = fit.pool->rule(fit.given_bytes);
+  rule.tier_bytes = first_tier_bytes;
   std::optional<plan::Boundary> boundary;
   std::vector<PlannedStep> planned;
   for (const lower::Executable* step : steps_.all()) {
-    plan::Problem problem = step_problem(*step, map_, model->rule(given_bytes), boundary);
+    plan::Problem problem = step_problem(*step, map_, rule, boundary);
     const std::optional<plan::Profile> times = profile_of(*step, problem, options, profile);
     options.profile = times ? &*times : nullptr;
     try {
@@ -97,9 +95,40 @@ Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolMod
       fitted = FittedStep{std::move(problem), std::move(plan)};
       planned.push_back({step, &fitted->problem, &fitted->plan});
     } catch (const plan::BudgetError& error) {
-      throw plan::BudgetError(error.policy(), error.needed_bytes() + problem.fixed_bytes, given_bytes);
+      throw plan::BudgetError(error.policy(), error.needed_bytes() + problem.fixed_bytes, fit.given_bytes,
+                              error.needed_tier_bytes());
+    }
+    if (request_.tier_bytes == plan::kNoLimit) continue;
+    // What is on the tier between steps is the same place in all of them.
+    rule.tier_bytes = request_.tier_bytes - planned.back().plan->summary.tier_bytes;
+    for (const plan::Standing& standing : *boundary) {
+      if (standing.on_tier) rule.tier_bytes += planned.back().problem->storage(standing.storage).size_bytes;
     }
   }
+  return planned;
+}
+
+std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile) const {
+  try {
+    return plan_steps(fit, profile, request_.tier_bytes);
+  } catch (const plan::BudgetError& error) {
+    const std::int64_t less = request_.tier_bytes - error.needed_tier_bytes();
+    const bool first_took_too_much = fit.training && steps_.all().size() > 1;
+    if (error.needed_tier_bytes() == 0 || !first_took_too_much || less < 0) throw;
+    fit.training.reset();
+    return plan_steps(fit, profile, less);
+  }
+}
+
+Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model,
+                    std::int64_t given_bytes, const plan::Profile* profile) const {
+  Fit fit;
+  fit.division = request_.division;
+  fit.policy = policy;
+  fit.pool = model;
+  fit.given_bytes = given_bytes;
+  fit.in_memory_bytes = keep_bytes_ + request_.division.beside_bytes();
+  const std::vector<PlannedStep> planned = plan_steps(fit, profile);
   Layout layout = model->lay_out(planned, {});
   fit.pool_bytes = layout.pool_bytes;
   std::size_t next = 0;
@@ -123,7 +152,9 @@ Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolMod
 std::int64_t PoolFitter::least_given(plan::PolicyKind policy, const PoolModel& model) const {
   std::int64_t least = 1;
   for (const lower::Executable* step : steps_.all()) {
-    const plan::Problem problem = step_problem(*step, map_, model.rule(0));
+    plan::PoolRule rule = model.rule(0);
+    if (policy != plan::PolicyKind::window) rule.tier_bytes = request_.tier_bytes;
+    const plan::Problem problem = step_problem(*step, map_, rule);
     plan::PlanOptions options = plan_options(policy);
     const std::optional<plan::Profile> times = profile_of(*step, problem, options, nullptr);
     options.profile = times ? &*times : nullptr;
@@ -155,8 +186,30 @@ std::optional<Fit> PoolFitter::any(plan::PolicyKind policy, std::int64_t capacit
         given = std::max(given, error.needed_bytes());
       }
     }
-    if (kind_ == PoolKind::packed || rounding == kFinestRounding) return std::nullopt;
+    if (kind_ == PoolKind::packed || rounding == kFinestRounding) break;
   }
+  // With little space on the tier none may have been found; all in memory needs none.
+  if (least_bytes_ == std::numeric_limits<std::int64_t>::max())
+    least_bytes_ = fit(plan::PolicyKind::keep, model(keep_bytes_), keep_bytes_, nullptr).pool_bytes;
+  return std::nullopt;
+}
+
+std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) const {
+  const std::shared_ptr<const PoolModel> pool =
+      model(std::clamp(capacity_bytes, kFinestRounding, std::max(keep_bytes_, kFinestRounding)));
+  if (capacity_bytes < least_given(plan::PolicyKind::window, *pool)) return std::nullopt;
+  for (const double share : kSharesOfCapacity) {
+    try {
+      const auto given = static_cast<std::int64_t>(share * static_cast<double>(capacity_bytes));
+      Fit found = fit(plan::PolicyKind::automatic, pool, given, nullptr);
+      if (found.pool_bytes <= capacity_bytes) return found;
+    } catch (const plan::BudgetError&) {
+      // With less it would not do either.
+      return std::nullopt;
+    }
+    if (kind_ == PoolKind::paged) return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 int PoolFitter::tries_of(int most) const {

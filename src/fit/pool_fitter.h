@@ -20,6 +20,9 @@ class PoolFitter {
   /// take. What fits a capacity fits every larger one.
   std::optional<Fit> any(plan::PolicyKind policy, std::int64_t capacity_bytes);
   std::int64_t least_bytes() const { return least_bytes_; }
+  /// Some fit into `capacity_bytes` where space on the tier is so scarce that any() finds none: by the policy
+  /// that computes again what it cannot swap, which takes a while.
+  std::optional<Fit> computing_again(std::int64_t capacity_bytes) const;
 
   /// The fit whose plan was given as much as can be of `capacity_bytes`; `fallback` where that does not fit.
   Fit fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, const plan::Profile* profile,
@@ -31,6 +34,11 @@ class PoolFitter {
   /// Plans for `given_bytes` and lays out. Throws BudgetError with the bytes to give.
   Fit fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model, std::int64_t given_bytes,
           const plan::Profile* profile) const;
+  /// Plans all steps into `fit`, one after the other: each has the space on the tier that is left by those
+  /// before, the first one no more than `first_tier_bytes`.
+  std::vector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile,
+                                      std::int64_t first_tier_bytes) const;
+  std::vector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile) const;
   /// The least that the policy can be given.
   std::int64_t least_given(plan::PolicyKind policy, const PoolModel& model) const;
   /// How often something is tried: less for long steps, so that the time grows about linearly with them.

@@ -19,6 +19,11 @@ class VirtualModel final : public PoolModel {
       : map_(std::move(map)), rounding_bytes_(rounding_bytes), rule_(rounding_bytes) {}
 
   std::string_view name() const override { return "virtual"; }
+  std::string remark() const override {
+    if (VirtualPool::pages_can_move()) return {};
+    return "this kernel does not move pages (mremap with MREMAP_DONTUNMAP, Linux 5.7): the pool copies them, "
+           "which takes longer; the packed pool does without";
+  }
 
   plan::PoolRule rule(std::int64_t given_bytes) const override {
     plan::PoolRule rule;
@@ -65,6 +70,7 @@ class PackedModel final : public PoolModel {
   explicit PackedModel(StorageMap map) : map_(std::move(map)) {}
 
   std::string_view name() const override { return "packed"; }
+  std::string remark() const override { return {}; }
 
   plan::PoolRule rule(std::int64_t given_bytes) const override {
     plan::PoolRule rule;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,8 @@ class PoolModel {
   /// By this factor kernels are slower than on memory that never moves.
   virtual double slowdown() const = 0;
   virtual std::unique_ptr<Pool> make_pool(std::int64_t pool_bytes) const = 0;
+  /// One line on what this machine lacks for it; empty where nothing is.
+  virtual std::string remark() const = 0;
   /// The pool size that the rounding was made for; 0 where rounding does not depend on it.
   virtual std::int64_t rounding_bytes() const = 0;
 };

@@ -45,7 +45,9 @@ class Search {
       if (recompute_) drop_all_sets(contest_.plans_left() / 2);
       if (trials_.best()) polish(contest_, std::move(*trials_.best()));
     }
-    if (!contest_.has_best()) throw BudgetError("auto", smallest_bytes(problem_), problem_.budget_bytes);
+    if (!contest_.has_best())
+      throw BudgetError("auto", std::max(smallest_bytes(problem_), problem_.budget_bytes + 1),
+                        problem_.budget_bytes);
     Plan best = contest_.take_best();
     best.policy = "auto";
     return best;
@@ -110,7 +112,9 @@ Plan plan_auto(const Problem& problem, const Profile& profile, const AutoOptions
     return plan;
   }
   const std::int64_t needed_bytes = smallest_bytes(problem);
-  if (needed_bytes > problem.budget_bytes) throw BudgetError("auto", needed_bytes, problem.budget_bytes);
+  if (needed_bytes > problem.budget_bytes && !options.below_smallest) {
+    throw BudgetError("auto", needed_bytes, problem.budget_bytes);
+  }
   return Search(problem, profile, options).search();
 }
 

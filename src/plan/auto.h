@@ -12,6 +12,9 @@ struct AutoOptions {
   /// How many plans are made and simulated at most. On large steps fewer are, so that the time of the search
   /// grows about linearly with the ops; it asks no clock, so the same problem always has the same plan.
   int max_plans = 3000;
+  /// Searches even where no plan without recomputation exists, which takes a while where none with it does
+  /// either.
+  bool below_smallest = false;
 };
 
 /// Minimises the simulated step time over what to keep, swap, compute again, and when. Starts from the plans

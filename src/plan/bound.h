@@ -43,6 +43,9 @@ struct Bound {
 /// search tries some weights.) At most one live value has each storage, because the graph never reads a
 /// tensor after another of its storage is written.
 ///
+/// Space: at most tier_bytes of live bytes are on the tier while p runs. So for any price q of a byte there,
+/// what being away costs is at least its cost with q more for each moved byte, less q times tier_bytes.
+///
 /// A tier's time for R bytes read and W written is at least r R + w W for each (r, w) under which none of
 /// what it can do in a second (read alone, write alone, both together) takes longer than that second.
 Bound lower_bound(const Problem& problem, const Profile& profile);

@@ -20,6 +20,7 @@ struct Violation {
 struct Held {
   bool mapped = false;
   Transfer pending = Transfer::none;
+  bool has_extent = false;  ///< was on the tier at any time
   ir::TensorId in_memory = ir::kNone;
   ir::TensorId on_tier = ir::kNone;
 };
@@ -73,6 +74,18 @@ class Checker {
     }
   }
 
+  /// From now on the storage has a place on the tier.
+  void take_tier(ir::StorageId s) {
+    Held& held = held_[static_cast<std::size_t>(s)];
+    if (held.has_extent) return;
+    held.has_extent = true;
+    summary_.tier_bytes += problem_.storage(s).size_bytes;
+    if (summary_.tier_bytes > problem_.tier_bytes) {
+      throw Violation{
+          fmt::format("needs {} bytes on the tier, which has {}", summary_.tier_bytes, problem_.tier_bytes)};
+    }
+  }
+
   void begin() {
     for (const Standing& standing : plan_.boundary) {
       if (standing.storage < 0 || static_cast<std::size_t>(standing.storage) >= held_.size() ||
@@ -91,6 +104,7 @@ class Checker {
         refuse("the boundary has a transfer of '", "' without memory or tier");
       }
       if (standing.on_tier && !storage.swappable) refuse("'", "' cannot be on the tier");
+      if (standing.on_tier) take_tier(standing.storage);
       held.mapped = standing.resident;
       held.pending = standing.pending;
       if (standing.resident && standing.pending != Transfer::read) held.in_memory = storage.begin;
@@ -151,6 +165,7 @@ class Checker {
         if (held.pending != Transfer::none) throw Violation{"a transfer of it is under way"};
         if (!holds_own_value(in.id)) throw Violation{"it holds no value"};
         if (held.in_memory == held.on_tier) throw Violation{"the tier has this value already"};
+        take_tier(in.id);
         held.pending = Transfer::write;
         held.on_tier = ir::kNone;
         summary_.swapped_out_bytes += storage.size_bytes;

@@ -19,7 +19,8 @@ struct CheckResult {
 /// Follows the value of every storage (which tensor it holds, in memory and on the tier) through one cycle:
 /// - each op finds each input's value in memory, complete, and memory for each output that nobody is moving;
 /// - nothing is read from the tier that was not completely written to it, no clean value is written again;
-/// - memory and scratch stay within the budget at every instruction;
+/// - memory and scratch stay within the budget at every instruction, what is ever on the tier within its
+/// space;
 /// - what is adopted is written over at once, by an op that may;
 /// - each op runs, with the same kernel each time; those with side effects run once, those that talk to other
 ///   ranks in the order of the graph;

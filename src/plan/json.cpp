@@ -86,6 +86,7 @@ std::string plan_to_json(const Problem& problem, const Plan& plan) {
   json["summary"] = {{"peak_bytes", plan.summary.peak_bytes},
                      {"swapped_out_bytes", plan.summary.swapped_out_bytes},
                      {"swapped_in_bytes", plan.summary.swapped_in_bytes},
+                     {"tier_bytes", plan.summary.tier_bytes},
                      {"runs", plan.summary.runs},
                      {"recomputed", plan.summary.recomputed}};
   Json& boundary = json["boundary"] = Json::array();
@@ -124,6 +125,7 @@ Plan plan_from_json(const Problem& problem, const std::string& text, const std::
     plan.summary.peak_bytes = summary.at("peak_bytes").get<std::int64_t>();
     plan.summary.swapped_out_bytes = summary.at("swapped_out_bytes").get<std::int64_t>();
     plan.summary.swapped_in_bytes = summary.at("swapped_in_bytes").get<std::int64_t>();
+    plan.summary.tier_bytes = summary.at("tier_bytes").get<std::int64_t>();
     plan.summary.runs = summary.at("runs").get<std::int64_t>();
     plan.summary.recomputed = summary.at("recomputed").get<std::int64_t>();
     for (const Json& standing : json.at("boundary")) {

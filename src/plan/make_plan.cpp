@@ -6,6 +6,7 @@
 #include "plan/auto.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
+#include "plan/tier_space.h"
 #include "plan/variants.h"
 
 namespace penstock::plan {
@@ -47,29 +48,50 @@ PolicyKind parse_policy(std::string_view name) {
   throw UserError("unknown policy '" + std::string(name) + "'; there are " + known);
 }
 
+namespace {
+
+constexpr int kAskedAttempts = 16;
+
+/// By the policy, whatever it takes on the tier.
+Plan plan_by(const Problem& problem, const PlanOptions& options, const AutoOptions& search = {}) {
+  switch (options.policy) {
+    case PolicyKind::keep:
+      return plan_keep(problem);
+    case PolicyKind::lms:
+      return plan_lms(problem, options.lms);
+    case PolicyKind::superneurons:
+      return plan_superneurons(problem);
+    case PolicyKind::pooch:
+      return plan_pooch(problem, *options.profile);
+    case PolicyKind::window:
+      return plan_window(problem, options.window);
+    case PolicyKind::automatic:
+      return plan_auto(problem, *options.profile, search);
+  }
+  throw InternalError("there is no such policy");
+}
+
+}  // namespace
+
 Plan make_plan(const Problem& problem, const PlanOptions& options) {
   const bool needs_profile = options.dynamic_kernels || policy_needs_profile(options.policy);
   require(options.profile != nullptr || !needs_profile, "the policy needs a profile");
   Plan plan;
-  switch (options.policy) {
-    case PolicyKind::keep:
-      plan = plan_keep(problem);
-      break;
-    case PolicyKind::lms:
-      plan = plan_lms(problem, options.lms);
-      break;
-    case PolicyKind::superneurons:
-      plan = plan_superneurons(problem);
-      break;
-    case PolicyKind::pooch:
-      plan = plan_pooch(problem, *options.profile);
-      break;
-    case PolicyKind::window:
-      plan = plan_window(problem, options.window);
-      break;
-    case PolicyKind::automatic:
-      plan = plan_auto(problem, *options.profile);
-      break;
+  if (problem.tier_bytes == kNoLimit) {
+    plan = plan_by(problem, options);
+  } else {
+    Problem unlimited = problem;
+    unlimited.tier_bytes = kNoLimit;
+    plan = plan_by(unlimited, options);
+    if (const std::int64_t taken = tier_bytes(problem, plan); taken > problem.tier_bytes) {
+      AutoOptions search;
+      search.below_smallest = true;
+      try {
+        plan = plan_by(within_tier(problem, plan), options, search);
+      } catch (const BudgetError& error) {
+        throw BudgetError(error.policy(), error.needed_bytes(), error.given_bytes(), taken);
+      }
+    }
   }
   if (options.dynamic_kernels) pick_variants(problem, *options.profile, plan);
   prove(problem, plan);
@@ -86,7 +108,9 @@ std::int64_t smallest_budget(const Problem& problem, const PlanOptions& options)
       return tight.budget_bytes;
     } catch (const BudgetError& error) {
       require(error.needed_bytes() > tight.budget_bytes, "a policy refuses a budget that it asked for");
-      tight.budget_bytes = error.needed_bytes();
+      // With little space on the tier, what is needed changes with what is given.
+      const std::int64_t more = attempt < kAskedAttempts ? 0 : tight.budget_bytes / 8;
+      tight.budget_bytes = std::max(error.needed_bytes(), tight.budget_bytes + more);
     }
   }
   throw InternalError("a policy never says what budget it needs");

@@ -30,7 +30,8 @@ struct PlanOptions {
 };
 
 /// Plans by the policy and proves the plan. Throws BudgetError where the policy cannot plan within the
-/// budget.
+/// budget, or not with so little space on the tier. Where the space is limited, fewer storages may be
+/// swapped.
 Plan make_plan(const Problem& problem, const PlanOptions& options);
 
 /// The smallest budget (Problem::budget_bytes) at which make_plan() succeeds. Whatever budget the problem has

@@ -11,6 +11,7 @@ constexpr double kImpossible = std::numeric_limits<double>::infinity();
 constexpr int kGrid = 4;
 constexpr int kHalvings = 11;
 constexpr std::ptrdiff_t kFew = 16;
+constexpr int kSpacePrices = 8;
 constexpr double kRoundingBytes = 0.5;
 
 }  // namespace
@@ -173,7 +174,7 @@ double MemoryCut::seconds_at(const Weights& weights, const TierPrice& before, co
   for (const Live& live : live_) {
     double price = live.rerun_seconds == kImpossible ? kImpossible : weights.after * live.rerun_seconds;
     if (live.movable) {
-      double move = 0;
+      double move = space_price_;
       if (live.written) move += live.written_any_part ? std::min(write_before, write_after) : write_before;
       if (live.read) move += live.read_any_part ? std::min(read_before, read_after) : read_after;
       price = std::min(price, move * live.moved_bytes / live.footprint_bytes);
@@ -181,11 +182,43 @@ double MemoryCut::seconds_at(const Weights& weights, const TierPrice& before, co
     if (price != kImpossible) prices_.emplace_back(price, live.footprint_bytes);
   }
   return own_seconds_ + weights.before * before_seconds_ + weights.after * after_seconds_ +
-         std::min(weights.before, weights.after) * free_seconds_ + least_cost();
+         std::min(weights.before, weights.after) * free_seconds_ + least_cost() -
+         (space_price_ > 0 ? space_price_ * static_cast<double>(problem_.tier_bytes) : 0);
+}
+
+/// 0, and where the tier has too little space for all that could move some that are about what computing
+/// again costs.
+std::vector<double> MemoryCut::space_prices() const {
+  std::vector<double> prices{0}, reruns;
+  double movable_bytes = 0;
+  for (const Live& live : live_) {
+    if (!live.movable) continue;
+    movable_bytes += live.moved_bytes;
+    if (live.rerun_seconds != kImpossible) {
+      reruns.push_back(live.rerun_seconds * live.footprint_bytes / live.moved_bytes);
+    }
+  }
+  if (problem_.tier_bytes == kNoLimit || movable_bytes <= static_cast<double>(problem_.tier_bytes))
+    return prices;
+  if (reruns.empty()) return prices;
+  std::sort(reruns.begin(), reruns.end());
+  for (int part = 1; part <= kSpacePrices; ++part) {
+    prices.push_back(reruns[(reruns.size() - 1) * static_cast<std::size_t>(part) / kSpacePrices]);
+  }
+  return prices;
 }
 
 double MemoryCut::bound_seconds() {
   if (excess_bytes_ <= 0) return 0;
+  double best_seconds = 0;
+  for (const double price : space_prices()) {
+    space_price_ = price;
+    best_seconds = std::max(best_seconds, bound_at_price());
+  }
+  return best_seconds;
+}
+
+double MemoryCut::bound_at_price() {
   double best_seconds = 0;
   for (const TierPrice& before : tier_) {
     for (const TierPrice& after : tier_) {

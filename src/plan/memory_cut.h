@@ -62,6 +62,8 @@ class MemoryCut {
 
   void collect(const Dependencies& dependencies, ir::OpId op);
   Live describe(ir::StorageId s, ir::TensorId value, bool read_after) const;
+  std::vector<double> space_prices() const;
+  double bound_at_price();
   double seconds_at(const Weights& weights, const TierPrice& before, const TierPrice& after);
   /// The least that giving up enough costs, by the entries (price per byte, bytes) of prices_.
   double least_cost();
@@ -72,6 +74,7 @@ class MemoryCut {
   std::vector<Live> live_;
   double own_seconds_ = 0, before_seconds_ = 0, after_seconds_ = 0, free_seconds_ = 0;
   double excess_bytes_ = 0;
+  double space_price_ = 0;  ///< of a byte on the tier, see bound.h
   std::vector<std::pair<double, double>> prices_;
 };
 

@@ -53,6 +53,7 @@ struct Summary {
   std::int64_t peak_bytes = 0;  ///< the most at any instruction, scratch included, fixed bytes not
   std::int64_t swapped_out_bytes = 0;
   std::int64_t swapped_in_bytes = 0;
+  std::int64_t tier_bytes = 0;  ///< of all storages that are ever on the tier
   std::int64_t runs = 0;        ///< ops run, repetitions included
   std::int64_t recomputed = 0;  ///< of these, repetitions
   bool operator==(const Summary&) const = default;

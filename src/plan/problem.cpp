@@ -106,6 +106,7 @@ Problem make_problem(const ir::Graph& graph, const VariantScratch& scratch_bytes
   problem.graph = &graph;
   problem.budget_bytes = rule.budget_bytes;
   problem.fixed_bytes = rule.fixed_bytes;
+  problem.tier_bytes = rule.tier_bytes;
   problem.remaps = rule.remaps;
   problem.boundary = boundary;
   describe_storages(problem, rule, storage_bytes);

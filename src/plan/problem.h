@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,12 +65,16 @@ struct StorageInfo {
   std::vector<Access> accesses;     ///< in the order of the graph
 };
 
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
 /// All that policies, checker and simulator see of a step: which op uses which storages, sizes, the budget.
 /// Plain data; the graph must outlive it.
 struct Problem {
   const ir::Graph* graph = nullptr;
   std::int64_t budget_bytes = 0;  ///< for the footprints of storages and scratch
   std::int64_t fixed_bytes = 0;   ///< what the pool takes besides, whatever the plan; for reports
+  std::int64_t tier_bytes =
+      kNoLimit;  ///< for all storages that are ever on the tier, each of which has a place there
   bool remaps =
       true;  ///< the pool moves memory: giving it to a storage takes time, and a storage can adopt it
   std::vector<StorageInfo> storages;
@@ -88,6 +93,7 @@ struct Problem {
 struct PoolRule {
   std::int64_t budget_bytes = 0;
   std::int64_t fixed_bytes = 0;
+  std::int64_t tier_bytes = kNoLimit;
   bool remaps = true;
   std::function<std::int64_t(std::int64_t size_bytes)> footprint_bytes;
   std::function<bool(ir::StorageId storage, std::int64_t size_bytes)> swappable;

@@ -55,7 +55,7 @@ void Trials::bid(Trial& trial, int rounds) {
 }
 
 void Trials::hold_passing(Trial& trial, int most_plans) {
-  if (trial.passing.empty()) return;
+  if (trial.passing.empty() || trial.lost_seconds.empty()) return;  // nothing passes, or it does not fit
   const auto gain = [&](const Trial& of, std::size_t s) {
     return of.passing[s] != 0 ? of.lost_seconds[s] : 0;
   };

@@ -13,12 +13,26 @@
 #include "plan/budget_error.h"
 #include "plan/estimate.h"
 #include "session/state_io.h"
+#include "tier/swap_dir.h"
 
 namespace penstock::session {
 namespace {
 
 /// The heap may grow so much while a step is planned without being counted: the margin bears it.
 constexpr std::int64_t kPlanningSlackBytes = 4 * kMiB;
+
+/// Of the disk's free space so much is left to others.
+constexpr std::int64_t kLeftShare = 16;
+constexpr std::int64_t kMostLeftBytes = kGiB;
+
+std::int64_t free_space(const MemoryOptions& options) {
+  if (options.tier == TierKind::ram) return 0;
+  try {
+    return free_disk_bytes(options.swap_dir.empty() ? default_swap_dir() : options.swap_dir);
+  } catch (const UserError&) {
+    return plan::kNoLimit;  // There is no folder: whoever makes the tier says so, if one is needed.
+  }
+}
 
 std::int64_t output_bytes(const lower::Executable* step) {
   std::int64_t bytes = 0;
@@ -42,13 +56,14 @@ TierOptions tier_options(const MemoryOptions& options) {
 
 Fitting::Fitting(const Program& program, const SessionOptions& options, int threads,
                  std::int64_t resident_before_bytes, std::int64_t available_bytes, std::int64_t rank_bytes,
-                 const plan::LinkProfile& link)
+                 const plan::LinkProfile& link, int ranks_here)
     : program_(program),
       options_(options),
       threads_(threads),
       resident_before_bytes_(resident_before_bytes),
       available_bytes_(available_bytes),
       rank_bytes_(rank_bytes),
+      free_disk_bytes_(free_space(options.memory) / ranks_here),
       link_(link) {
   if (!program.training) return;
   measure::ProfileRequest profile;
@@ -65,6 +80,13 @@ std::int64_t Fitting::budget_bytes() const {
   return options_.memory.scope == BudgetScope::process
              ? free
              : std::max<std::int64_t>(0, free - resident_before_bytes_);
+}
+
+std::int64_t Fitting::swap_space_bytes() const {
+  if (options_.memory.swap_space_bytes) return *options_.memory.swap_space_bytes;
+  if (options_.memory.tier == TierKind::ram)
+    return std::max<std::int64_t>(0, available_bytes_ - budget_bytes());
+  return free_disk_bytes_ - std::min(free_disk_bytes_ / kLeftShare, kMostLeftBytes);
 }
 
 fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_bytes) const {
@@ -89,6 +111,7 @@ fit::Request Fitting::request(std::int64_t budget_bytes, std::int64_t planner_by
   request.division = division(budget_bytes, planner_bytes);
   request.policy = options_.memory.policy;
   request.pool = options_.memory.pool;
+  request.tier_bytes = swap_space_bytes();
   request.lms = options_.memory.lms;
   request.window.window_bytes = options_.memory.window_bytes;
   return request;
@@ -96,8 +119,13 @@ fit::Request Fitting::request(std::int64_t budget_bytes, std::int64_t planner_by
 
 fit::Fit Fitting::from_file() const {
   const std::string& file = options_.memory.plan_file;
-  return fit::fit_from_json(program_.steps(), division(options_.memory.budget_bytes, 0), read_file(file),
-                            file);
+  fit::Fit fit =
+      fit::fit_from_json(program_.steps(), division(options_.memory.budget_bytes, 0), read_file(file), file);
+  if (fit.map.tier_bytes() > swap_space_bytes()) {
+    throw UserError(fmt::format("{}: the plan needs {} of swap space, there {}; give more, or plan again",
+                                file, format_bytes(fit.map.tier_bytes()), format_bytes(swap_space_bytes())));
+  }
+  return fit;
 }
 
 fit::Fit Fitting::fit() {
@@ -206,12 +234,25 @@ bool Fitting::fits(std::int64_t budget_bytes) const {
 }
 
 std::int64_t Fitting::smallest_budget() const {
-  try {
-    fit::first_fit(program_.steps(), request(0, 0));
-    return 0;
-  } catch (const plan::BudgetError& error) {
-    return round_up(error.needed_bytes() + kUnsteadyBytes + 1, kMiB);
+  const auto least = [&](const fit::Request& asked) {
+    try {
+      fit::first_fit(program_.steps(), asked);
+      return std::int64_t{0};
+    } catch (const plan::BudgetError& error) {
+      return round_up(error.needed_bytes() + kUnsteadyBytes + 1, kMiB);
+    }
+  };
+  std::int64_t enough = least(request(0, 0));
+  if (options_.memory.policy.value_or(Policy::automatic) != Policy::automatic) return enough;
+  // Where space on the tier is scarce, computing again may do with less: that has to be tried.
+  fit::Request with_space = request(0, 0);
+  with_space.tier_bytes = plan::kNoLimit;
+  std::int64_t too_little = least(with_space) - 1;
+  while (enough - too_little > std::max(enough / 16, kMiB)) {
+    const std::int64_t middle = round_up(too_little + (enough - too_little) / 2, kMiB);
+    (fits(middle - kUnsteadyBytes) ? enough : too_little) = middle;
   }
+  return enough;
 }
 
 std::int64_t Fitting::in_memory_bytes() const {

@@ -23,10 +23,10 @@ TierOptions tier_options(const MemoryOptions& options);
 class Fitting {
  public:
   /// `resident_before_bytes`: of the process, when the session began. `available_bytes`: of memory, for this
-  /// rank.
+  /// rank. `ranks_here`: how many share this machine's disk.
   Fitting(const Program& program, const SessionOptions& options, int threads,
           std::int64_t resident_before_bytes, std::int64_t available_bytes, std::int64_t rank_bytes,
-          const plan::LinkProfile& link);
+          const plan::LinkProfile& link, int ranks_here);
 
   /// The fit to run by: from the plan file, or the best within the budget. Throws plan::BudgetError.
   fit::Fit fit();
@@ -44,6 +44,9 @@ class Fitting {
 
   /// The one that was named, or what is free less a margin.
   std::int64_t budget_bytes() const;
+  /// Space on the tier: what was named, or this rank's share of what was free when the fitting was made, less
+  /// a margin.
+  std::int64_t swap_space_bytes() const;
   /// Where the profile came from; empty where there was none.
   const std::string& profile_source() const { return profile_source_; }
   double plan_seconds() const { return plan_seconds_; }
@@ -61,6 +64,7 @@ class Fitting {
   const SessionOptions& options_;
   int threads_;
   std::int64_t resident_before_bytes_, available_bytes_, rank_bytes_;
+  std::int64_t free_disk_bytes_;             ///< for this rank
   std::int64_t assumed_resident_bytes_ = 0;  ///< of the process; 0: to be measured
   plan::LinkProfile link_;
   std::unique_ptr<measure::ProfileStore> profiles_;

@@ -16,8 +16,6 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
-
 TEST(TimedWalk, AnySwapSetGivesASoundPlan) {
   int made = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {

@@ -15,8 +15,6 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
-
 TEST(Bound, IsNeverAboveAnyPlan) {
   int by_memory = 0, recomputing = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {

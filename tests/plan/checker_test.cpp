@@ -8,8 +8,6 @@
 
 namespace penstock::plan {
 namespace {
-
-constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
 constexpr std::int64_t kGrain = 64;
 
 /// data -> x; f: x, w -> y; g: y -> z in y's storage; u: w, z -> w'.

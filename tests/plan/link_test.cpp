@@ -10,8 +10,6 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
-
 /// data -> x; g: x -> dp; start: dp -> bucket, in dp's storage; more: x -> y; wait: bucket -> mean; u: p,
 /// mean -> p'
 struct Exchanged {

@@ -13,8 +13,6 @@
 
 namespace penstock::plan {
 namespace {
-
-constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
 constexpr std::int64_t kGrain = 256;
 
 using Policy = std::function<Plan(const Problem&)>;

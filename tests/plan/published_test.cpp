@@ -13,8 +13,6 @@
 
 namespace penstock::plan {
 namespace {
-
-constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
 constexpr std::int64_t kUnit = 1024;  ///< bytes of a value of size 1
 
 /// A chain data -> op 1 -> op 2 ... -> loss and back. Op i reads value i - 1 and makes value i; backward op i

@@ -11,6 +11,9 @@
 
 namespace penstock::plan {
 
+/// A budget that nothing here comes near.
+constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
+
 /// Numbers from a seed, for tests.
 class Dice {
  public:

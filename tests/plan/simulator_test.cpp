@@ -13,8 +13,6 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
-
 /// Plans of all policies over several budgets of random steps.
 template <typename Use>
 void for_each_plan(const Use& use) {

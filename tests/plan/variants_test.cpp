@@ -12,8 +12,6 @@
 namespace penstock::plan {
 namespace {
 
-constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
-
 /// Each op of a random step in three variants: the default, one that is faster and needs more scratch, one
 /// that is slower and needs none.
 struct Varied {

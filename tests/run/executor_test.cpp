@@ -20,8 +20,6 @@
 namespace penstock::run {
 namespace {
 
-constexpr std::int64_t kPlenty = std::int64_t{1} << 24;
-
 /// The state and the losses after some steps of `keep` in plenty of memory: what every other run must give.
 struct Outcome {
   std::uint64_t state = 0;

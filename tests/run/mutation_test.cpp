@@ -17,8 +17,6 @@
 namespace penstock::run {
 namespace {
 
-constexpr std::int64_t kPlenty = std::int64_t{1} << 24;
-
 /// Damages plans on purpose: what the checker lets through must still give the same bits, on a tier that
 /// punishes every use of a buffer that is being moved.
 class Mutations : public testing::Test {

@@ -22,6 +22,9 @@ using fit::map_extents;
 using fit::map_slots;
 using fit::StorageMap;
 
+/// A pool that holds all of a toy.
+constexpr std::int64_t kPlenty = std::int64_t{1} << 24;
+
 inline plan::PoolRule virtual_pool_rule(const StorageMap& map, std::int64_t capacity_bytes) {
   return fit::make_virtual_model(map, capacity_bytes)->rule(capacity_bytes);
 }
