@@ -1,5 +1,7 @@
 #include "autodiff/backward.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "autodiff/rules.h"
@@ -119,6 +121,7 @@ class BackwardBuilder : public RuleContext {
       needs_[t] = tensor.role == ir::Role::parameter && tensor.producer == kNone;
     }
     for (const Op& op : graph_.ops) {
+      refuse_trained_mask(op);
       if (!has_needed_input(op)) continue;
       for (const TensorId output : op.outputs)
         needs_[at(output)] = graph_.tensor(output).dtype == ir::DType::f32;
@@ -135,6 +138,15 @@ class BackwardBuilder : public RuleContext {
       if (is_differentiable(op.kind, i) && needs_[at(op.inputs[i])]) return true;
     }
     return false;
+  }
+
+  /// The kernel makes no gradient of a mask, so that one which is trained would stay as it is, unnoticed.
+  void refuse_trained_mask(const Op& op) const {
+    if (op.kind != ir::OpKind::attention || op.inputs.size() < 4 || !needs_[at(op.inputs[3])]) return;
+    throw UserError(fmt::format(
+        "the mask of attention '{}' depends on parameters, which would get no gradient from it; write "
+        "this attention with matmul and softmax, or freeze them",
+        op.name));
   }
 
   void find_active() {

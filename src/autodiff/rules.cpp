@@ -86,7 +86,7 @@ bool is_differentiable(OpKind kind, std::size_t input) {
   // batch_norm_backward differentiates through the statistics by itself.
   if (kind == OpKind::batch_norm) return input != 3 && input != 4;
   if (kind == OpKind::cross_entropy || kind == OpKind::gather || kind == OpKind::nll_loss) return input == 0;
-  if (kind == OpKind::attention) return input < 3;  // a mask is no function of parameters
+  if (kind == OpKind::attention) return input < 3;  // a mask that is trained is refused
   if (kind == OpKind::embedding) return input > 0;
   if (kind == OpKind::linear_cross_entropy) return input < 2;
   return true;

@@ -37,6 +37,7 @@ template Attrs::Attrs(LinearAttrs);
 template Attrs::Attrs(MatmulAttrs);
 template Attrs::Attrs(NormAttrs);
 template Attrs::Attrs(StatisticsAttrs);
+template Attrs::Attrs(CombineAttrs);
 template Attrs::Attrs(ActivationAttrs);
 template Attrs::Attrs(PoolAttrs);
 template Attrs::Attrs(LrnAttrs);

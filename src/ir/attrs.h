@@ -43,9 +43,10 @@ struct MatmulAttrs {
 };
 struct NormAttrs {
   float epsilon = 1e-5F;
-  bool relu = false;  ///< ReLU fused behind (and behind the addition)
-  bool add = false;   ///< a residual input is added before the ReLU
-  bool mask = false;  ///< training: the ReLU's mask is an output
+  bool relu = false;       ///< ReLU fused behind (and behind the addition)
+  bool add = false;        ///< a residual input is added before the ReLU
+  bool mask = false;       ///< training: the ReLU's mask is an output
+  std::int64_t count = 0;  ///< of batch_norm_backward_data: elements per channel of the whole batch
   bool operator==(const NormAttrs&) const = default;
 };
 /// running = (1 - momentum) * running + momentum * batch; the variance with count / (count - 1), as PyTorch
@@ -54,6 +55,11 @@ struct StatisticsAttrs {
   float momentum = 0.1F;
   std::int64_t count = 0;  ///< elements per channel
   bool operator==(const StatisticsAttrs&) const = default;
+};
+/// Elements per channel of each slice.
+struct CombineAttrs {
+  std::vector<std::int64_t> counts;
+  bool operator==(const CombineAttrs&) const = default;
 };
 enum class Activation : std::uint8_t { relu, leaky_relu, gelu, sigmoid, tanh };
 const char* activation_name(Activation function);
@@ -75,7 +81,8 @@ struct LrnAttrs {
 };
 struct DropoutAttrs {
   float probability = 0.5F;
-  std::uint32_t key = 0;  ///< which dropout of the network; part of the random key
+  std::uint32_t key = 0;          ///< which dropout of the network; part of the random key
+  std::int64_t first_sample = 0;  ///< of a slice: the place of its first sample in the batch
   bool operator==(const DropoutAttrs&) const = default;
 };
 struct AxisAttrs {

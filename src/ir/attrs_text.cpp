@@ -48,11 +48,16 @@ void write_attrs(AttrsWriter& w, const NormAttrs& a) {
   w.flag("add", a.add);
   w.flag("relu", a.relu);
   w.flag("mask", a.mask);
+  w.value<std::int64_t>("count", a.count, 0);
 }
 
 void write_attrs(AttrsWriter& w, const StatisticsAttrs& a) {
   w.value("momentum", a.momentum, 0.1F);
   w.value<std::int64_t>("count", a.count, 0);
+}
+
+void write_attrs(AttrsWriter& w, const CombineAttrs& a) {
+  w.item(fmt::format("counts {}", fmt::join(a.counts, ",")));
 }
 
 void write_attrs(AttrsWriter& w, const ActivationAttrs& a) {
@@ -77,6 +82,7 @@ void write_attrs(AttrsWriter& w, const LrnAttrs& a) {
 void write_attrs(AttrsWriter& w, const DropoutAttrs& a) {
   w.item(fmt::format("probability {}", a.probability));
   w.item(fmt::format("key {}", a.key));
+  w.value<std::int64_t>("first sample", a.first_sample, 0);
 }
 
 void write_attrs(AttrsWriter& w, const AxisAttrs& a) {

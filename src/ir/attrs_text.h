@@ -38,6 +38,7 @@ void write_attrs(AttrsWriter& w, const LinearAttrs& attrs);
 void write_attrs(AttrsWriter& w, const MatmulAttrs& attrs);
 void write_attrs(AttrsWriter& w, const NormAttrs& attrs);
 void write_attrs(AttrsWriter& w, const StatisticsAttrs& attrs);
+void write_attrs(AttrsWriter& w, const CombineAttrs& attrs);
 void write_attrs(AttrsWriter& w, const ActivationAttrs& attrs);
 void write_attrs(AttrsWriter& w, const PoolAttrs& attrs);
 void write_attrs(AttrsWriter& w, const LrnAttrs& attrs);

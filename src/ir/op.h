@@ -33,6 +33,10 @@ enum class OpKind : std::uint8_t {
   batch_norm,             ///< x, gamma, beta, mean, variance, (z) -> y, (mask(u8))         NormAttrs
                           ///< z if attrs.add: y = norm(x) + z; mask if attrs.relu and attrs.mask: which y > 0
   batch_norm_backward,    ///< x, dy, gamma, mean, variance, (mask) -> dx, dgamma, dbeta, (dz)  NormAttrs
+  // Batch norm on slices of the batch, see lower/cut_batch.cpp.
+  combine_statistics,        ///< mean0, variance0, mean1, variance1, ... of slices -> mean[C], variance[C]  CombineAttrs
+  batch_norm_backward_sums,  ///< x, dy, mean, variance, (mask) -> dgamma, dbeta of this slice  NormAttrs
+  batch_norm_backward_data,  ///< x, dy, gamma, mean, variance, dgamma, dbeta, (mask) -> dx, (dz); dgamma and dbeta of the whole batch  NormAttrs
   statistics_update,      ///< running_mean, running_var, mean, variance -> running_mean', running_var'  StatisticsAttrs
 
   activation,           ///< x -> y                                                         ActivationAttrs

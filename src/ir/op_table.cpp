@@ -1,6 +1,8 @@
 #include "ir/op_table.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/error.h"
 #include "ir/ops/rules.h"
@@ -34,6 +36,11 @@ const OpFacts& op_facts(OpKind kind) {
   const auto index = static_cast<std::size_t>(kind);
   require(index < table.size(), "op_facts: not an op kind");
   return table[index];
+}
+
+char letter_of(const char* letters, std::size_t index) {
+  const std::string_view all = letters;
+  return all.empty() ? '\0' : all[std::min(index, all.size() - 1)];
 }
 
 const char* op_name(OpKind kind) {

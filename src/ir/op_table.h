@@ -46,6 +46,14 @@ struct OpFacts {
   /// Multiply-adds, twice. Null: the op only passes over its tensors.
   double (*flops)(const OpShapes& op) = nullptr;
 
+  /// How the op runs on slices of the batch, a letter a tensor; the last letter stands for all that follow.
+  /// s: has the batch as its first axis and is cut, w: whole, the same for each slice; of outputs also +: the
+  /// slices' outputs are added up, m: they are combined (statistics). Null: the op is not cut.
+  const char* cut_inputs = nullptr;
+  const char* cut_outputs = nullptr;
+  /// Whether an op with these attributes and shapes can be cut. Null: it always can.
+  bool (*can_cut)(const OpShapes& op) = nullptr;
+
   bool side_effects = false;      ///< does more than compute its outputs, and so runs once in a step
   bool exchange_wait = false;     ///< waits for what other ranks send
   bool dear = false;              ///< its outputs are worth storing; others are cheap to make again
@@ -53,6 +61,9 @@ struct OpFacts {
 };
 
 const OpFacts& op_facts(OpKind kind);
+
+/// The letter of tensor `index` in a list where the last one stands for all that follow.
+char letter_of(const char* letters, std::size_t index);
 
 /// Multiply-adds of an op, twice; 0 for ops that only pass over their tensors.
 double op_flops(const Graph& graph, const Op& op);

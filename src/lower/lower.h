@@ -33,6 +33,12 @@ ir::Graph repeat_norms(ir::Graph graph);
 /// slices depend on the weight's size alone, not on the budget.
 ir::Graph slice_updates(ir::Graph graph, std::int64_t slice_bytes = std::int64_t{32} << 20);
 
+/// Whole step, or evaluation -> the same on slices of the batch of at most `slice_samples` each: what has
+/// samples is a storage for each slice, and ops run slice by slice between the places where the whole batch
+/// must be known. Exact training of the whole batch: sums, and the statistics of batch norm, are put together
+/// in a fixed order. Ops on one vector a sample stay whole. 0, or not less than the batch: nothing is cut.
+ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples);
+
 /// Optimizer state of which each rank holds a part: rank q has floats [bounds[q], bounds[q + 1]) of its
 /// memory. In the graph the state is this rank's part, under the same name, or it is not there where that is
 /// empty.

@@ -10,18 +10,6 @@ using ir::Shape;
 using Extents = std::vector<std::int64_t>;
 using Cases = std::vector<OpCase>;
 
-CaseInput weight(Shape shape, Fill fill = Fill::normal) {
-  return {std::move(shape), fill, true};
-}
-
-CaseInput fixed(Shape shape, Fill fill = Fill::normal) {
-  return {std::move(shape), fill, false, false};
-}
-
-CaseInput labels(Shape shape) {
-  return fixed(std::move(shape), Fill::labels);
-}
-
 /// Stride, dilation, padding of every axis the same unless said otherwise.
 ir::ConvAttrs conv(std::size_t axes, std::int64_t stride, std::int64_t dilation, std::int64_t padding,
                    std::int64_t groups = 1) {
@@ -224,6 +212,30 @@ void add_norms(Cases& cases) {
                    {fixed(x), running(Fill::positive), running(Fill::normal), running(Fill::normal),
                     running(Fill::positive), fixed(x)},
                    {},
+                   false});
+  const auto positive = [](std::int64_t c) { return fixed({c}, Fill::positive); };
+  cases.push_back({"combine_statistics",
+                   OpKind::combine_statistics,
+                   ir::CombineAttrs{{12, 20, 8}},
+                   {fixed({7}), positive(7), fixed({7}), positive(7), fixed({7}), positive(7)},
+                   {{7}, {7}},
+                   false,
+                   false});
+  cases.push_back({"batch_norm_backward_sums",
+                   OpKind::batch_norm_backward_sums,
+                   norm(false, false, false),
+                   {fixed(x), fixed(x), fixed({4}), positive(4)},
+                   {{4}, {4}},
+                   false,
+                   false});
+  ir::NormAttrs slice = norm(false, true, false);
+  slice.count = 90;
+  cases.push_back({"batch_norm_backward_data",
+                   OpKind::batch_norm_backward_data,
+                   slice,
+                   {fixed(x), fixed(x), positive(4), fixed({4}), positive(4), fixed({4}), fixed({4})},
+                   {x, x},
+                   false,
                    false});
   cases.push_back({"statistics_update",
                    OpKind::statistics_update,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -27,6 +28,17 @@ struct CaseInput {
   bool weight = false;         ///< a parameter: the kernel may choose its layout
   bool differentiable = true;  ///< the case asks for its gradient
 };
+
+inline CaseInput weight(ir::Shape shape, Fill fill = Fill::normal) {
+  return {std::move(shape), fill, true};
+}
+/// Without a gradient.
+inline CaseInput fixed(ir::Shape shape, Fill fill = Fill::normal) {
+  return {std::move(shape), fill, false, false};
+}
+inline CaseInput labels(ir::Shape shape) {
+  return fixed(std::move(shape), Fill::labels);
+}
 
 /// One op on random inputs. batch_norm with x, gamma, beta, (z) gets its statistics from a
 /// batch_norm_statistics op in front of it; with all its inputs given it is the one of evaluation.

@@ -23,10 +23,6 @@ OpCase other(const std::string& name, OpKind kind, ir::Attrs attrs, std::vector<
   return made;
 }
 
-CaseInput fixed(ir::Shape shape, Fill fill) {
-  return {std::move(shape), fill, false, false};
-}
-
 /// Every function with a name, on elements that are no multiple of eight.
 void add_functions(Cases& cases) {
   const std::vector<std::string> of_positive{"log",   "sqrt", "rsqrt",     "reciprocal",

@@ -8,15 +8,6 @@ using ir::OpKind;
 using ir::Shape;
 using Cases = std::vector<OpCase>;
 
-CaseInput weight(Shape shape, Fill fill = Fill::normal) {
-  return {std::move(shape), fill, true};
-}
-CaseInput fixed(Shape shape, Fill fill = Fill::normal) {
-  return {std::move(shape), fill, false, false};
-}
-CaseInput labels(Shape shape) {
-  return fixed(std::move(shape), Fill::labels);
-}
 CaseInput some_labels(Shape shape) {
   return fixed(std::move(shape), Fill::some_labels);
 }
@@ -77,7 +68,7 @@ void add_attention(Cases& cases) {
                    false});
 }
 
-void add_norms(Cases& cases) {
+void add_text_norms(Cases& cases) {
   const OpKind kind = OpKind::layer_norm;
   const auto attrs = [](bool rms, bool add) { return ir::LayerNormAttrs{1e-5F, rms, add}; };
   const auto gamma = [](std::int64_t width) { return weight({width}, Fill::positive); };
@@ -183,7 +174,7 @@ void add_output_losses(Cases& cases) {
 std::vector<OpCase> text_cases() {
   Cases cases;
   add_attention(cases);
-  add_norms(cases);
+  add_text_norms(cases);
   add_linear(cases);
   add_embeddings(cases);
   add_gates(cases);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lower/count_ops.h"
 #include "lower/lower.h"
 #include "support/classifier_builder.h"
 
@@ -10,11 +11,6 @@ namespace {
 
 using ir::OpKind;
 using Builder = ClassifierBuilder;
-
-int count(const ir::Graph& graph, OpKind kind) {
-  return static_cast<int>(
-      std::count_if(graph.ops.begin(), graph.ops.end(), [&](const ir::Op& op) { return op.kind == kind; }));
-}
 
 ir::Graph fused(Builder& builder, Value x) {
   ir::Graph graph = lower::fuse(builder.finish(builder.linear("fc", builder.flatten(x), 3)));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lower/count_ops.h"
 #include "lower/lower.h"
 #include "support/classifier_builder.h"
 
@@ -10,11 +11,6 @@ namespace {
 
 using ir::OpKind;
 using Builder = ClassifierBuilder;
-
-int count(const ir::Graph& graph, OpKind kind) {
-  return static_cast<int>(
-      std::count_if(graph.ops.begin(), graph.ops.end(), [&](const ir::Op& op) { return op.kind == kind; }));
-}
 
 const ir::Op& last(const ir::Graph& graph, OpKind kind) {
   const auto found =

@@ -82,26 +82,32 @@ std::vector<OpFacts> conv_ops() {
   constexpr auto dear = &OpFacts::dear;
   return {
       row<ConvAttrs>(conv, "conv", {2, 3}, {1, 1})
+          .cuts("sww", "s")
           .infers(conv_shape)
           .costs([](const OpShapes& op) { return flops(op.out[0], op.in[1]); })
           .is(dear),
       row<ConvAttrs>(conv_backward_data, "conv_backward_data", {2, 2}, {1, 1})
+          .cuts("sw", "s")
           .checks(check_backward_data<conv>)
           .costs([](const OpShapes& op) { return flops(op.in[0], op.in[1]); })
           .is(dear),
       row<ConvAttrs>(conv_backward_weights, "conv_backward_weights", {2, 2}, {1, 2})
+          .cuts("ss", "+")
           .checks(check_backward_weights<conv>)
           .costs([](const OpShapes& op) { return flops(op.in[1], op.out[0]); })
           .is(dear),
       row<ConvAttrs>(conv_transpose, "conv_transpose", {2, 3}, {1, 1})
+          .cuts("sww", "s")
           .infers(conv_transpose_shape)
           .costs([](const OpShapes& op) { return flops(op.in[0], op.in[1]); })
           .is(dear),
       row<ConvAttrs>(conv_transpose_backward_data, "conv_transpose_backward_data", {2, 2}, {1, 1})
+          .cuts("sw", "s")
           .checks(check_backward_data<conv_transpose>)
           .costs([](const OpShapes& op) { return flops(op.out[0], op.in[1]); })
           .is(dear),
       row<ConvAttrs>(conv_transpose_backward_weights, "conv_transpose_backward_weights", {2, 2}, {1, 2})
+          .cuts("ss", "+")
           .checks(check_backward_weights<conv_transpose>)
           .costs([](const OpShapes& op) { return flops(op.in[0], op.out[0]); })
           .is(dear),

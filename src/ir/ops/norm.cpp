@@ -33,6 +33,36 @@ void check_batch_norm_backward(const OpShapes& op) {
   expect_outputs(op, 3, op.out.size(), x);
 }
 
+/// Pairs of mean and variance of one slice each.
+void check_combine(const OpShapes& op) {
+  expect(op.in.size() == 2 * op.attrs.get<CombineAttrs>().counts.size(), "{} statistics of {} slices",
+         op.in.size(), op.attrs.get<CombineAttrs>().counts.size());
+  expect_inputs(op, 1, op.in.size(), op.in[0]);
+  expect_outputs(op, 0, 2, op.in[0]);
+}
+
+void check_norm_backward_sums(const OpShapes& op) {
+  expect(op.in.size() == (op.attrs.get<NormAttrs>().mask ? 5U : 4U),
+         "a mask and the attribute `mask` go together");
+  const Shape& x = op.in[0];
+  expect_channels(x);
+  expect_shape(op.in[1], x, "dy");
+  expect_inputs(op, 2, 4, Shape{x[1]});
+  expect_outputs(op, 0, 2, Shape{x[1]});
+}
+
+void check_norm_backward_data(const OpShapes& op) {
+  const auto& a = op.attrs.get<NormAttrs>();
+  expect(op.in.size() == (a.mask ? 8U : 7U), "a mask and the attribute `mask` go together");
+  expect(op.out.size() == (a.add ? 2U : 1U), "a residual gradient and the attribute `add` go together");
+  const Shape& x = op.in[0];
+  expect_channels(x);
+  expect(a.count > 0, "it does not say how many elements a channel has");
+  expect_shape(op.in[1], x, "dy");
+  expect_inputs(op, 2, 7, Shape{x[1]});
+  expect_outputs(op, 0, op.out.size(), x);
+}
+
 Shapes update_shapes(const Attrs& /*attrs*/, const Shapes& in) {
   for (const Shape& shape : in) expect_same(in[0], shape);
   return {in[0], in[0]};
@@ -49,14 +79,28 @@ std::vector<OpFacts> norm_ops() {
   using enum OpKind;
   return {
       row<NormAttrs>(batch_norm_statistics, "batch_norm_statistics", {1, 1}, {2, 2})
-          .infers(statistics_shapes),
-      row<NormAttrs>(batch_norm, "batch_norm", {5, 6}, {1, 2}).holds("f", "fw").infers(batch_norm_shapes),
+          .infers(statistics_shapes)
+          .cuts("s", "m"),
+      row<NormAttrs>(batch_norm, "batch_norm", {5, 6}, {1, 2})
+          .holds("f", "fw")
+          .infers(batch_norm_shapes)
+          .cuts("swwwws", "s"),
       row<NormAttrs>(batch_norm_backward, "batch_norm_backward", {5, 6}, {3, 4})
           .holds("fffffw", "f")
           .checks(check_batch_norm_backward),
+      row<CombineAttrs>(combine_statistics, "combine_statistics", {2, kManyTensors}, {2, 2})
+          .checks(check_combine),
+      row<NormAttrs>(batch_norm_backward_sums, "batch_norm_backward_sums", {4, 5}, {2, 2})
+          .holds("ffffw", "f")
+          .checks(check_norm_backward_sums)
+          .cuts("sswws", "+"),
+      row<NormAttrs>(batch_norm_backward_data, "batch_norm_backward_data", {7, 8}, {1, 2})
+          .holds("fffffffw", "f")
+          .checks(check_norm_backward_data)
+          .cuts("sswwwwws", "s"),
       row<StatisticsAttrs>(statistics_update, "statistics_update", {4, 4}, {2, 2}).infers(update_shapes),
-      row<LrnAttrs>(lrn, "lrn", {1, 1}, {1, 1}).infers(lrn_shape),
-      row<LrnAttrs>(lrn_backward, "lrn_backward", {2, 2}, {1, 1}).checks(check_all_same),
+      row<LrnAttrs>(lrn, "lrn", {1, 1}, {1, 1}).infers(lrn_shape).cuts("s", "s"),
+      row<LrnAttrs>(lrn_backward, "lrn_backward", {2, 2}, {1, 1}).checks(check_all_same).cuts("s", "s"),
   };
 }
 

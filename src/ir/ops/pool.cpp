@@ -49,20 +49,27 @@ std::vector<OpFacts> pool_ops() {
   using enum OpKind;
   return {
       row<PoolAttrs>(max_pool, "max_pool", {1, 1}, {1, 2})
+          .cuts("s", "s")
           .holds("f", "fw")
           .infers(max_pool_shapes)
           .is(&OpFacts::outputs_optional),
       row<PoolAttrs>(max_pool_backward, "max_pool_backward", {2, 2}, {1, 1})
+          .cuts("s", "s")
           .holds("fw", "f")
           .checks(check_backward_of<max_pool>),
-      row<PoolAttrs>(avg_pool, "avg_pool", {1, 1}, {1, 1}).infers(avg_pool_shape),
+      row<PoolAttrs>(avg_pool, "avg_pool", {1, 1}, {1, 1}).cuts("s", "s").infers(avg_pool_shape),
       row<PoolAttrs>(avg_pool_backward, "avg_pool_backward", {1, 1}, {1, 1})
+          .cuts("s", "s")
           .checks(check_backward_of<avg_pool>),
-      row<NoAttrs>(global_avg_pool, "global_avg_pool", {1, 1}, {1, 1}).infers(global_pool_shape),
+      row<NoAttrs>(global_avg_pool, "global_avg_pool", {1, 1}, {1, 1})
+          .cuts("s", "s")
+          .infers(global_pool_shape),
       row<NoAttrs>(global_avg_pool_backward, "global_avg_pool_backward", {1, 1}, {1, 1})
+          .cuts("s", "s")
           .checks(check_backward_of<global_avg_pool>),
-      row<UpsampleAttrs>(upsample, "upsample", {1, 1}, {1, 1}).infers(upsample_shape),
+      row<UpsampleAttrs>(upsample, "upsample", {1, 1}, {1, 1}).cuts("s", "s").infers(upsample_shape),
       row<UpsampleAttrs>(upsample_backward, "upsample_backward", {1, 1}, {1, 1})
+          .cuts("s", "s")
           .checks(check_backward_of<upsample>),
   };
 }

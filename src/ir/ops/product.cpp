@@ -96,10 +96,12 @@ std::vector<OpFacts> product_ops() {
           .costs([](const OpShapes& op) { return flops(op.in[1], op.out[0]); })
           .is(dear),
       row<MatmulAttrs>(matmul, "matmul", {2, 2}, {1, 1}).infers(matmul_shape).costs(matmul_flops).is(dear),
-      row<NoAttrs>(bias, "bias", {2, 2}, {1, 1}).infers(bias_shape),
-      row<NoAttrs>(bias_backward, "bias_backward", {1, 1}, {1, 1}).checks([](const OpShapes& op) {
-        expect_backward_of(bias, op.attrs, {op.in[0], op.out[0]}, op.in[0]);
-      }),
+      row<NoAttrs>(bias, "bias", {2, 2}, {1, 1}).infers(bias_shape).cuts("sw", "s"),
+      row<NoAttrs>(bias_backward, "bias_backward", {1, 1}, {1, 1})
+          .cuts("s", "+")
+          .checks([](const OpShapes& op) {
+            expect_backward_of(bias, op.attrs, {op.in[0], op.out[0]}, op.in[0]);
+          }),
   };
 }
 

@@ -69,6 +69,10 @@ Shapes same_as_input(const Attrs& /*attrs*/, const Shapes& in) {
   return {in[0]};
 }
 
+bool leaves_batch(const OpShapes& op) {
+  return op.attrs.get<AxisAttrs>().axis > 0;
+}
+
 Shapes same_as_inputs(const Attrs& /*attrs*/, const Shapes& in) {
   for (const Shape& shape : in) expect_same(in[0], shape);
   return {in[0]};

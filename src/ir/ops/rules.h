@@ -26,6 +26,9 @@ struct Row : OpFacts {
   Row costs(decltype(OpFacts::flops) rule) const {
     return with([&](Row& r) { r.flops = rule; });
   }
+  Row cuts(const char* inputs, const char* outputs, decltype(OpFacts::can_cut) where = nullptr) const {
+    return with([&](Row& r) { r.cut_inputs = inputs, r.cut_outputs = outputs, r.can_cut = where; });
+  }
   Row is(bool OpFacts::*fact) const {
     return with([&](Row& r) { r.*fact = true; });
   }
@@ -80,6 +83,8 @@ std::int64_t windows(const Shape& x, std::size_t axis, std::int64_t kernel, std:
 Shapes same_as_input(const Attrs& attrs, const Shapes& in);
 /// The shape that both broadcast to, by NumPy's rule.
 Shape broadcast(const Shape& a, const Shape& b);
+/// Of ops along an axis: it is not the first one.
+bool leaves_batch(const OpShapes& op);
 /// All inputs and the output have one shape.
 Shapes same_as_inputs(const Attrs& attrs, const Shapes& in);
 void check_all_same(const OpShapes& op);

@@ -58,17 +58,33 @@ Shapes transpose_shape(const Attrs& attrs, const Shapes& in) {
   return {y};
 }
 
+bool pads_samples(const OpShapes& op) {
+  const auto& a = op.attrs.get<PadAttrs>();
+  return a.begin[0] == 0 && a.end[0] == 0;
+}
+
+bool keeps_batch_first(const OpShapes& op) {
+  return op.attrs.get<TransposeAttrs>().order[0] == 0;
+}
+
 }  // namespace
 
 std::vector<OpFacts> shape_ops() {
   using enum OpKind;
   return {
-      row<AxisAttrs>(concat, "concat", {1, kManyTensors}, {1, 1}).infers(concat_shape).is(&OpFacts::dear),
-      row<AxisAttrs>(split, "split", {1, 1}, {1, kManyTensors}).checks(check_split),
-      row<PadAttrs>(pad, "pad", {1, 1}, {1, 1}).infers(pad_shape),
-      row<PadAttrs>(crop, "crop", {1, 1}, {1, 1}).infers(crop_shape),
-      row<NoAttrs>(reshape, "reshape", {1, 1}, {1, 1}).holds("t", "t").checks(check_reshape),
-      row<TransposeAttrs>(transpose, "transpose", {1, 1}, {1, 1}).infers(transpose_shape),
+      row<AxisAttrs>(concat, "concat", {1, kManyTensors}, {1, 1})
+          .cuts("s", "s", leaves_batch)
+          .infers(concat_shape)
+          .is(&OpFacts::dear),
+      row<AxisAttrs>(split, "split", {1, 1}, {1, kManyTensors})
+          .cuts("s", "s", leaves_batch)
+          .checks(check_split),
+      row<PadAttrs>(pad, "pad", {1, 1}, {1, 1}).cuts("s", "s", pads_samples).infers(pad_shape),
+      row<PadAttrs>(crop, "crop", {1, 1}, {1, 1}).cuts("s", "s", pads_samples).infers(crop_shape),
+      row<NoAttrs>(reshape, "reshape", {1, 1}, {1, 1}).cuts("s", "s").holds("t", "t").checks(check_reshape),
+      row<TransposeAttrs>(transpose, "transpose", {1, 1}, {1, 1})
+          .cuts("s", "s", keeps_batch_first)
+          .infers(transpose_shape),
       row<NoAttrs>(reorder, "reorder", {1, 1}, {1, 1}).holds("t", "t").infers(same_as_input),
   };
 }

@@ -35,7 +35,11 @@ Selector selector_of(OpKind kind) {
     case OpKind::batch_norm_statistics:
     case OpKind::batch_norm:
     case OpKind::batch_norm_backward:
+    case OpKind::batch_norm_backward_sums:
+    case OpKind::batch_norm_backward_data:
       return select_batch_norm;
+    case OpKind::combine_statistics:
+      return select_combine_statistics;
     case OpKind::statistics_update:
       return select_statistics_update;
     case OpKind::attention:

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -34,6 +35,17 @@ Selection select_batch_norm(const Request& request) {
       if (attrs.relu && attrs.mask) selection.outputs[1] = mask_layout(view, layout);
       selection.kernel = native::make_norm_forward(view, attrs);
       break;
+    case ir::OpKind::batch_norm_backward_sums:
+      selection.inputs[1] = layout;
+      if (attrs.mask) selection.inputs[4] = mask_layout(view, layout);
+      selection.kernel = native::make_norm_backward_sums(view, attrs);
+      break;
+    case ir::OpKind::batch_norm_backward_data:
+      selection.inputs[1] = layout;
+      if (attrs.mask) selection.inputs[7] = mask_layout(view, layout);
+      std::fill(selection.outputs.begin(), selection.outputs.end(), layout);
+      selection.kernel = native::make_norm_backward_data(view, attrs);
+      break;
     default:
       selection.inputs[1] = layout;
       if (attrs.mask) selection.inputs[5] = mask_layout(view, layout);
@@ -41,6 +53,13 @@ Selection select_batch_norm(const Request& request) {
       if (attrs.add) selection.outputs[3] = layout;
       selection.kernel = native::make_norm_backward(view, attrs);
   }
+  return selection;
+}
+
+Selection select_combine_statistics(const Request& request) {
+  Selection selection = request.plain_selection();
+  selection.kernel = native::make_combine_statistics(request.input(0).shape.elements(),
+                                                     request.op.attrs_as<ir::CombineAttrs>());
   return selection;
 }
 

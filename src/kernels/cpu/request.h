@@ -52,6 +52,7 @@ Selection select_matmul(const Request& request);
 Selection select_bias(const Request& request);
 
 Selection select_batch_norm(const Request& request);
+Selection select_combine_statistics(const Request& request);
 Selection select_statistics_update(const Request& request);
 
 /// What transformers are made of.

@@ -9,7 +9,7 @@ std::shared_ptr<const Kernel> make_dropout(const ir::Shape& shape, const ir::Dro
   return make_kernel(
       [count, per_sample, attrs](const KernelArgs& args) {
         const CounterRandom random(args.step->seed, RandomPurpose::dropout, args.step->step, attrs.key);
-        const std::int64_t first = args.step->first_sample * per_sample;
+        const std::int64_t first = (args.step->first_sample + attrs.first_sample) * per_sample;
         const float scale = 1 / (1 - attrs.probability);
         const float* x = floats_in(args, 0);
         float* y = floats_out(args, 0);

@@ -62,6 +62,68 @@ std::shared_ptr<const Kernel> make_norm_backward(const ChannelView& view, const 
       {{0, 0}, {0, 1}, {3, 1}}, partial_bytes(view));
 }
 
+std::shared_ptr<const Kernel> make_norm_backward_sums(const ChannelView& view, const ir::NormAttrs& attrs) {
+  return make_kernel(
+      [view, attrs](const KernelArgs& args) {
+        NormBackward norm;
+        norm.view = view;
+        norm.x = floats_in(args, 0);
+        norm.dy = floats_in(args, 1);
+        norm.mean = floats_in(args, 2);
+        norm.variance = floats_in(args, 3);
+        norm.mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[4]) : nullptr;
+        norm.dgamma = floats_out(args, 0);
+        norm.dbeta = floats_out(args, 1);
+        norm.partial = static_cast<double*>(args.scratch);
+        norm.epsilon = attrs.epsilon;
+        simd().norm_backward_sums(norm);
+      },
+      {}, partial_bytes(view));
+}
+
+std::shared_ptr<const Kernel> make_norm_backward_data(const ChannelView& view, const ir::NormAttrs& attrs) {
+  return make_kernel(
+      [view, attrs](const KernelArgs& args) {
+        NormBackward norm;
+        norm.view = view;
+        norm.x = floats_in(args, 0);
+        norm.dy = floats_in(args, 1);
+        norm.gamma = floats_in(args, 2);
+        norm.mean = floats_in(args, 3);
+        norm.variance = floats_in(args, 4);
+        norm.whole_dgamma = floats_in(args, 5);
+        norm.whole_dbeta = floats_in(args, 6);
+        norm.mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[7]) : nullptr;
+        norm.dx = floats_out(args, 0);
+        norm.dz = attrs.add ? floats_out(args, 1) : nullptr;
+        norm.epsilon = attrs.epsilon;
+        norm.count = attrs.count;
+        simd().norm_backward_data(norm);
+      },
+      {{0, 0}, {0, 1}, {1, 1}});
+}
+
+std::shared_ptr<const Kernel> make_combine_statistics(std::int64_t channels, const ir::CombineAttrs& attrs) {
+  return make_kernel([channels, counts = attrs.counts](const KernelArgs& args) {
+    double count = 0;
+    for (const std::int64_t each : counts) count += static_cast<double>(each);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      double sum = 0;
+      for (std::size_t k = 0; k < counts.size(); ++k)
+        sum += static_cast<double>(counts[k]) * static_cast<double>(floats_in(args, 2 * k)[c]);
+      const double mean = sum / count;
+      double squares = 0;
+      for (std::size_t k = 0; k < counts.size(); ++k) {
+        const double apart = static_cast<double>(floats_in(args, 2 * k)[c]) - mean;
+        squares += static_cast<double>(counts[k]) *
+                   (static_cast<double>(floats_in(args, 2 * k + 1)[c]) + apart * apart);
+      }
+      floats_out(args, 0)[c] = static_cast<float>(mean);
+      floats_out(args, 1)[c] = static_cast<float>(squares / count);
+    }
+  });
+}
+
 std::shared_ptr<const Kernel> make_statistics_update(std::int64_t channels,
                                                      const ir::StatisticsAttrs& attrs) {
   return make_kernel(

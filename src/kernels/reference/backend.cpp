@@ -34,6 +34,8 @@ bool is_safe_in_place(OpKind kind, std::size_t output, std::size_t input) {
       return output == 0 && (input == 0 || input == 5);
     case OpKind::batch_norm_backward:
       return (output == 0 && input <= 1) || (output == 3 && input == 1);
+    case OpKind::batch_norm_backward_data:
+      return (output == 0 && input <= 1) || (output == 1 && input == 1);
     case OpKind::statistics_update:
       return input == output;
     case OpKind::sgd_update:

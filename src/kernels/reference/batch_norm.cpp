@@ -92,6 +92,71 @@ Body batch_norm_backward(const Described& d) {
   };
 }
 
+Body batch_norm_backward_sums(const Described& d) {
+  return [c = Channels(d.in[0]), attrs = d.attrs<ir::NormAttrs>()](const KernelArgs& args) {
+    const float* x = floats_in(args, 0);
+    const float* dy = floats_in(args, 1);
+    const auto* mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[4]) : nullptr;
+    for (std::int64_t channel = 0; channel < c.channels; ++channel) {
+      const double mean = floats_in(args, 2)[channel];
+      const double scale = 1 / std::sqrt(static_cast<double>(floats_in(args, 3)[channel]) + attrs.epsilon);
+      double dgamma = 0;
+      double dbeta = 0;
+      c.for_each(channel, [&](std::int64_t i) {
+        if (mask != nullptr && mask[i] == 0) return;
+        dgamma += dy[i] * (x[i] - mean) * scale;
+        dbeta += dy[i];
+      });
+      floats_out(args, 0)[channel] = static_cast<float>(dgamma);
+      floats_out(args, 1)[channel] = static_cast<float>(dbeta);
+    }
+  };
+}
+
+Body batch_norm_backward_data(const Described& d) {
+  return [c = Channels(d.in[0]), attrs = d.attrs<ir::NormAttrs>()](const KernelArgs& args) {
+    const float* x = floats_in(args, 0);
+    const float* dy = floats_in(args, 1);
+    const auto* mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[7]) : nullptr;
+    float* dx = floats_out(args, 0);
+    float* dz = attrs.add ? floats_out(args, 1) : nullptr;
+    const auto count = static_cast<double>(attrs.count);
+    for (std::int64_t channel = 0; channel < c.channels; ++channel) {
+      const double gamma = floats_in(args, 2)[channel];
+      const double mean = floats_in(args, 3)[channel];
+      const double scale = 1 / std::sqrt(static_cast<double>(floats_in(args, 4)[channel]) + attrs.epsilon);
+      const double dgamma = floats_in(args, 5)[channel];
+      const double dbeta = floats_in(args, 6)[channel];
+      c.for_each(channel, [&](std::int64_t i) {
+        const float gradient = mask != nullptr && mask[i] == 0 ? 0.0F : dy[i];
+        const double normed = (x[i] - mean) * scale;
+        dx[i] = static_cast<float>(gamma * scale * (gradient - dbeta / count - normed * dgamma / count));
+        if (dz != nullptr) dz[i] = gradient;
+      });
+    }
+  };
+}
+
+Body combine_statistics(const Described& d) {
+  return
+      [channels = d.in[0].elements(), counts = d.attrs<ir::CombineAttrs>().counts](const KernelArgs& args) {
+        for (std::int64_t c = 0; c < channels; ++c) {
+          // E[x^2] of the whole is that of the slices, weighted.
+          double count = 0, sum = 0, squares = 0;
+          for (std::size_t k = 0; k < counts.size(); ++k) {
+            const auto n = static_cast<double>(counts[k]);
+            const double mean = floats_in(args, 2 * k)[c];
+            count += n;
+            sum += n * mean;
+            squares += n * (floats_in(args, 2 * k + 1)[c] + mean * mean);
+          }
+          const double mean = sum / count;
+          floats_out(args, 0)[c] = static_cast<float>(mean);
+          floats_out(args, 1)[c] = static_cast<float>(squares / count - mean * mean);
+        }
+      };
+}
+
 Body statistics_update(const Described& d) {
   return [channels = d.in[0].elements(), attrs = d.attrs<ir::StatisticsAttrs>()](const KernelArgs& args) {
     const double momentum = attrs.momentum;

@@ -51,6 +51,9 @@ Body bias_backward(const Described& d);
 Body batch_norm_statistics(const Described& d);
 Body batch_norm(const Described& d);
 Body batch_norm_backward(const Described& d);
+Body batch_norm_backward_sums(const Described& d);
+Body batch_norm_backward_data(const Described& d);
+Body combine_statistics(const Described& d);
 Body statistics_update(const Described& d);
 // layer_norm.cpp
 Body layer_norm(const Described& d);

@@ -74,7 +74,8 @@ Body dropout(const Described& d) {
     const CounterRandom random(args.step->seed, RandomPurpose::dropout, args.step->step, attrs.key);
     const float scale = 1 / (1 - attrs.probability);
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto element = static_cast<std::uint64_t>(args.step->first_sample * sample + i);
+      const auto element =
+          static_cast<std::uint64_t>((args.step->first_sample + attrs.first_sample) * sample + i);
       const bool keep = random.uniform(element) >= attrs.probability;
       floats_out(args, 0)[i] = keep ? floats_in(args, 0)[i] * scale : 0;
     }

@@ -16,6 +16,8 @@ const SimdTable& table() {
   static constexpr SimdTable kTable{norm_statistics,
                                     norm_forward,
                                     norm_backward,
+                                    norm_backward_sums,
+                                    norm_backward_data,
                                     add_bias,
                                     channel_sums,
                                     global_average,

@@ -12,6 +12,8 @@ namespace penstock::kernels::native::PENSTOCK_SIMD {
 void norm_statistics(const ChannelView& view, const float* x, double* partial, float* mean, float* variance);
 void norm_forward(const NormForward& norm);
 void norm_backward(const NormBackward& norm);
+void norm_backward_sums(const NormBackward& norm);
+void norm_backward_data(const NormBackward& norm);
 void add_bias(const ChannelView& view, const float* x, const float* bias, float* y);
 void channel_sums(const ChannelView& view, const float* x, double* partial, float* sums);
 void global_average(const ChannelView& view, const float* x, float* y);

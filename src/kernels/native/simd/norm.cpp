@@ -90,13 +90,15 @@ void backward_row(const NormBackward& norm, std::int64_t row) {
   float* dx = norm.dx + base;
   float* dz = Dz ? norm.dz + base : nullptr;
   const std::uint8_t* mask = Mask ? norm.mask + row * view.mask_row_bytes() : nullptr;
-  const F8 count = broadcast(static_cast<float>(view.images * view.positions));
+  const float* dgamma = norm.whole_dgamma != nullptr ? norm.whole_dgamma : norm.dgamma;
+  const float* dbeta = norm.whole_dbeta != nullptr ? norm.whole_dbeta : norm.dbeta;
+  const F8 count = broadcast(static_cast<float>(norm.count > 0 ? norm.count : view.images * view.positions));
   for_each_run(view, row, [&](const Run& run) {
     const F8 root = square_root(lanes_of(view, run, norm.variance) + broadcast(norm.epsilon));
     const F8 mean = lanes_of(view, run, norm.mean);
     const F8 scale = lanes_of(view, run, norm.gamma) / root;
-    const F8 slope = lanes_of(view, run, norm.dgamma) / (root * count);
-    const F8 shift = lanes_of(view, run, norm.dbeta) / count;
+    const F8 slope = lanes_of(view, run, dgamma) / (root * count);
+    const F8 shift = lanes_of(view, run, dbeta) / count;
     const auto value = [&](std::int64_t at, std::int64_t lanes) {
       F8 gradient = take(dy + at, lanes);
       if constexpr (Mask) gradient = keep_bits(gradient, mask[at / 8]);
@@ -114,6 +116,33 @@ void backward_row(const NormBackward& norm, std::int64_t row) {
     for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) store(dx + at, value(at, kLanes));
     if (run.tail > 0) store_part(dx + at, value(at, run.tail), run.tail);
   });
+}
+
+using BackwardRow = void(const NormBackward&, std::int64_t);
+
+BackwardRow* choose_backward_row(const NormBackward& norm) {
+  const bool mask = norm.mask != nullptr;
+  if (norm.dz != nullptr) return mask ? backward_row<true, true> : backward_row<false, true>;
+  return mask ? backward_row<true, false> : backward_row<false, false>;
+}
+
+/// This thread's rows, backwards: see norm_statistics().
+void sum_rows(const NormBackward& norm) {
+  const auto sums = norm.mask != nullptr ? backward_sums<true> : backward_sums<false>;
+  const Share share = my_share(norm.view.rows());
+  for (std::int64_t row = share.end; row-- > share.begin;) sums(norm, row);
+}
+
+/// This thread's channels, once all rows are summed.
+void sum_channels(const NormBackward& norm) {
+  const Share channels = my_share(norm.view.channels);
+  for (std::int64_t c = channels.begin; c < channels.end; ++c) {
+    double a = 0;
+    double b = 0;
+    sum_images(norm.view, norm.partial, c, a, b);
+    norm.dbeta[c] = static_cast<float>(a);
+    norm.dgamma[c] = static_cast<float>(b / std::sqrt(static_cast<double>(norm.variance[c]) + norm.epsilon));
+  }
 }
 
 }  // namespace
@@ -171,26 +200,32 @@ void norm_forward(const NormForward& norm) {
 }
 
 void norm_backward(const NormBackward& norm) {
-  const ChannelView& view = norm.view;
-  const bool mask = norm.mask != nullptr;
-  const auto sums = mask ? backward_sums<true> : backward_sums<false>;
-  auto* const gradient = norm.dz != nullptr ? (mask ? backward_row<true, true> : backward_row<false, true>)
-                                            : (mask ? backward_row<true, false> : backward_row<false, false>);
+  BackwardRow* const gradient = choose_backward_row(norm);
 #pragma omp parallel
   {
-    const Share share = my_share(view.rows());
-    for (std::int64_t row = share.end; row-- > share.begin;) sums(norm, row);
+    sum_rows(norm);
 #pragma omp barrier
-    const Share channels = my_share(view.channels);
-    for (std::int64_t c = channels.begin; c < channels.end; ++c) {
-      double a = 0;
-      double b = 0;
-      sum_images(view, norm.partial, c, a, b);
-      norm.dbeta[c] = static_cast<float>(a);
-      norm.dgamma[c] =
-          static_cast<float>(b / std::sqrt(static_cast<double>(norm.variance[c]) + norm.epsilon));
-    }
+    sum_channels(norm);
 #pragma omp barrier
+    const Share share = my_share(norm.view.rows());
+    for (std::int64_t row = share.begin; row < share.end; ++row) gradient(norm, row);
+  }
+}
+
+void norm_backward_sums(const NormBackward& norm) {
+#pragma omp parallel
+  {
+    sum_rows(norm);
+#pragma omp barrier
+    sum_channels(norm);
+  }
+}
+
+void norm_backward_data(const NormBackward& norm) {
+  BackwardRow* const gradient = choose_backward_row(norm);
+#pragma omp parallel
+  {
+    const Share share = my_share(norm.view.rows());
     for (std::int64_t row = share.begin; row < share.end; ++row) gradient(norm, row);
   }
 }

@@ -36,6 +36,10 @@ struct NormBackward {
   float* dz = nullptr;        ///< null: nothing was added
   double* partial = nullptr;  ///< scratch, 2 * rows * block
   float epsilon = 0;
+  // Where the view is a slice of the batch: of the whole.
+  const float* whole_dgamma = nullptr;
+  const float* whole_dbeta = nullptr;
+  std::int64_t count = 0;  ///< elements per channel; 0: those of the view
 };
 
 struct SgdStep {
@@ -126,6 +130,9 @@ struct SimdTable {
                           float* variance);
   void (*norm_forward)(const NormForward& norm);
   void (*norm_backward)(const NormBackward& norm);
+  /// The two halves of norm_backward(): dgamma and dbeta; dx and dz from these.
+  void (*norm_backward_sums)(const NormBackward& norm);
+  void (*norm_backward_data)(const NormBackward& norm);
   void (*add_bias)(const ChannelView& view, const float* x, const float* bias, float* y);
   /// Sum of each channel; `partial`: scratch, rows * block.
   void (*channel_sums)(const ChannelView& view, const float* x, double* partial, float* sums);
