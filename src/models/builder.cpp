@@ -58,6 +58,11 @@ ir::TensorId NetworkBuilder::Impl::id(Value value) const {
   return value.id;
 }
 
+void NetworkBuilder::Impl::check_channels(const std::string& layer, Value x) const {
+  if (shape(x).rank() < 2)
+    throw UserError(fmt::format("layer {} needs an input [N, C, ...], not {}", layer, shape(x).to_string()));
+}
+
 std::string NetworkBuilder::Impl::layer_name(const std::string& name, Value x, const char* suffix) {
   if (!name.empty()) {
     std::string full = scope + name;

@@ -82,11 +82,6 @@ ConvState conv_state(NetworkBuilder::Impl& net, const std::string& layer, std::i
   return state;
 }
 
-void check_channels(const std::string& layer, const ir::Shape& x) {
-  if (x.rank() < 2)
-    throw UserError(fmt::format("layer {} needs an input [N, C, ...], not {}", layer, x.to_string()));
-}
-
 }  // namespace
 
 Value NetworkBuilder::conv(const std::string& name, Value x, std::int64_t channels,
@@ -145,7 +140,7 @@ Value NetworkBuilder::linear(Value x, Value weight, Value bias, bool turned, con
 
 Value NetworkBuilder::bias(const std::string& name, Value x) {
   const std::string layer = impl_->layer_name(name, x, "bias");
-  check_channels(layer, impl_->shape(x));
+  impl_->check_channels(layer, x);
   const Value bias = impl_->add_state(layer + ".bias", {impl_->shape(x)[1]}, ir::Role::parameter, {});
   return impl_->make(ir::OpKind::bias, layer, {x, bias});
 }

@@ -29,6 +29,8 @@ struct NetworkBuilder::Impl {
   /// The name for a layer that reads `x`: `name` in its scope, or the input's with `suffix`; UserError if it
   /// is taken.
   std::string layer_name(const std::string& name, Value x, const char* suffix);
+  /// Refuses what has no axis of channels.
+  void check_channels(const std::string& layer, Value x) const;
   /// A value that an op of the layer makes.
   Value add_value(const std::string& name, ir::DType dtype, ir::Shape shape,
                   ir::Role role = ir::Role::activation);

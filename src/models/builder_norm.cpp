@@ -41,16 +41,11 @@ Value make_batch_norm(NetworkBuilder::Impl& net, const std::string& layer, Value
   return y;
 }
 
-void check_channels(const std::string& layer, const ir::Shape& x) {
-  if (x.rank() < 2)
-    throw UserError(fmt::format("layer {} needs an input [N, C, ...], not {}", layer, x.to_string()));
-}
-
 }  // namespace
 
 Value NetworkBuilder::batch_norm(const std::string& name, Value x, float epsilon, float momentum) {
   const std::string layer = impl_->layer_name(name, x, "batch_norm");
-  check_channels(layer, impl_->shape(x));
+  impl_->check_channels(layer, x);
   const ir::Shape per_channel{impl_->shape(x)[1]};
   NormState state;
   state.gamma = impl_->add_state(layer + ".weight", per_channel, ir::Role::parameter, Init::constant(1));
@@ -65,7 +60,7 @@ Value NetworkBuilder::batch_norm(const std::string& name, Value x, float epsilon
 Value NetworkBuilder::batch_norm(Value x, Value gamma, Value beta, Value running_mean, Value running_var,
                                  float epsilon, float momentum, const std::string& name) {
   const std::string layer = impl_->layer_name(name, x, "batch_norm");
-  check_channels(layer, impl_->shape(x));
+  impl_->check_channels(layer, x);
   return make_batch_norm(*impl_, layer, x, {gamma, beta, running_mean, running_var}, epsilon, momentum);
 }
 

@@ -22,4 +22,10 @@ Network build_inception_v4(const Instance& instance);
 /// 2-D or 3-D after the images' rank. `depth`: how many times the extents are halved.
 Network build_unet(const Instance& instance, std::int64_t base_channels, int depth);
 
+/// A vision transformer with patches of 16 x 16, torchvision's names.
+struct VitSize {
+  std::int64_t layers = 0, heads = 0, width = 0, inner_width = 0;
+};
+Network build_vit(const Instance& instance, const VitSize& size);
+
 }  // namespace penstock::models

@@ -10,7 +10,7 @@
 namespace penstock::models {
 namespace {
 
-using Value = Transformer::Value;
+using ir::TensorId;
 
 constexpr float kDeviation = 0.02F;
 
@@ -24,51 +24,63 @@ class Gpt2 {
   Gpt2(const std::string& name, const Gpt2Config& config, const TextOptions& options)
       : config_(config),
         dropout_(options.dropout ? config.dropout : 0),
-        net_(name, options.batch, options.sequence) {}
+        net_(name, options.batch, options.sequence) {
+    norm_.epsilon = config.epsilon;
+  }
+  Gpt2(const std::string& name, const Gpt2Config& config, std::int64_t window)
+      : config_(config), dropout_(0), net_(name, window) {
+    norm_.epsilon = config.epsilon;
+  }
 
   ir::Graph build() {
     const ir::Shape table{config_.vocabulary, config_.width};
-    const Value words = net_.parameter("transformer.wte.weight", table, normal(kDeviation));
-    const Value positions =
+    const TensorId words = net_.parameter("transformer.wte.weight", table, normal(kDeviation));
+    const TensorId positions =
         net_.parameter("transformer.wpe.weight", {config_.positions, config_.width}, normal(kDeviation));
-    Value x = net_.dropout("transformer.drop", net_.embedding("transformer.wte", words, positions), dropout_);
-    Value more = ir::kNone;  // what the layer before adds to x
+    TensorId x =
+        net_.dropout("transformer.drop", net_.embedding("transformer.wte", words, positions), dropout_);
+    TensorId more = ir::kNone;  // what the layer before adds to x
     for (std::int64_t i = 0; i < config_.layers; ++i) {
       const std::string layer = fmt::format("transformer.h.{}", i);
-      const auto first = net_.norm(layer + ".ln_1", x, more, {});
-      const auto second = net_.norm(layer + ".ln_2", first.sum, attend(layer + ".attn", first.y), {});
+      const auto first = net_.norm(layer + ".ln_1", x, more, norm_);
+      const auto second = net_.norm(layer + ".ln_2", first.sum, attend(layer + ".attn", first.y), norm_);
       more = transform(layer + ".mlp", second.y);
       x = second.sum;
     }
-    return net_.finish(net_.norm("transformer.ln_f", x, more, {}).y, words);
+    return net_.finish(net_.norm("transformer.ln_f", x, more, norm_).y, words);
   }
 
  private:
-  Value attend(const std::string& name, Value x) {
+  TensorId attend(const std::string& name, TensorId x) {
     ir::AttentionAttrs attrs;
     attrs.heads = attrs.kv_heads = config_.heads;
     attrs.causal = true;
     const std::int64_t head_width = config_.width / config_.heads;
     attrs.scale = 1 / std::sqrt(static_cast<float>(head_width));
     attrs.dropout = dropout_;
-    const Value qkv = net_.linear(name + ".c_attn", x, {3 * config_.width, true, true, normal(kDeviation)});
-    return project(name, net_.attention(name, {qkv}, attrs));
+    const TensorId qkv =
+        net_.linear(name + ".c_attn", x, {3 * config_.width, true, true, normal(kDeviation)});
+    if (net_.window() == 0) return project(name, net_.attention(name, {qkv}, attrs));
+    const std::int64_t width = config_.width;
+    const std::vector<TensorId> parts = net_.split(name + ".split", qkv, {width, width, width});
+    return project(name, net_.attend_to_window(name, parts[0], parts[1], parts[2], attrs, nullptr));
   }
 
-  Value transform(const std::string& name, Value x) {
-    const Value wide = net_.linear(name + ".c_fc", x, {4 * config_.width, true, true, normal(kDeviation)});
+  TensorId transform(const std::string& name, TensorId x) {
+    const TensorId wide = net_.linear(name + ".c_fc", x, {4 * config_.width, true, true, normal(kDeviation)});
     return project(name, net_.gate(name + ".act", ir::Gate::gelu_tanh, wide));
   }
 
   /// Back to the width of x; the sum of all layers' parts keeps its size.
-  Value project(const std::string& name, Value x) {
+  TensorId project(const std::string& name, TensorId x) {
     const float deviation = kDeviation / std::sqrt(2 * static_cast<float>(config_.layers));
-    const Value y = net_.linear(name + ".c_proj", x, {config_.width, true, true, normal(deviation)});
+    const TensorId y = net_.linear(name + ".c_proj", x, {config_.width, true, true, normal(deviation)});
     return net_.dropout(name + ".dropout", y, dropout_);
   }
 
   Gpt2Config config_;
   float dropout_;
+  ir::LayerNormAttrs norm_;
   Transformer net_;
 };
 
@@ -94,6 +106,10 @@ ir::Graph build_gpt2(const std::string& name, const Gpt2Config& config, const Te
                                 config.layers, config.width, config.heads));
   }
   return Gpt2(name, config, checked_options(name, options, config.positions)).build();
+}
+
+ir::Graph build_gpt2_next(const std::string& name, const Gpt2Config& config, std::int64_t window) {
+  return Gpt2(name, config, checked_options(name, {1, window, false}, config.positions).sequence).build();
 }
 
 }  // namespace penstock::models

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "models/families.h"
 #include "models/sliding.h"
+#include "models/text_catalog.h"
 #include "penstock/network.h"
 
 namespace penstock {
@@ -78,6 +79,14 @@ const std::vector<Entry>& catalog() {
        [](const Instance& i) { return build_unet(i, 64, 4); }},
       {{"unet3d", "3-D U-Net: a class for each voxel of a cube", 1, 64, 4, true, true},
        [](const Instance& i) { return build_unet(i, 32, 3); }},
+      {{"vit_b_16", "vision transformer, base, patches of 16 x 16"},
+       [](const Instance& i) {
+         return build_vit(i, {12, 12, 768, 3072});
+       }},
+      {{"vit_l_16", "vision transformer, large, patches of 16 x 16"},
+       [](const Instance& i) {
+         return build_vit(i, {24, 16, 1024, 4096});
+       }},
   };
   return entries;
 }
@@ -102,6 +111,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const Entry& entry : catalog())
     near.emplace_back(edit_distance(name, entry.info.name), entry.info.name);
+  for (const TextInfo& info : list_text_infos()) near.emplace_back(edit_distance(name, info.name), info.name);
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   throw UserError(fmt::format("unknown model '{}'; the closest are {}, {} and {}", name, near[0].second,
                               near[1].second, near[2].second));
@@ -165,6 +175,11 @@ std::int64_t smallest_image(const Entry& entry, const ModelOptions& options, std
   return fits;
 }
 
+/// A text model has its vocabulary as classes, and no images.
+ModelInfo info_of(const TextInfo& text) {
+  return {text.name, text.description, 0, 0, text.vocabulary};
+}
+
 }  // namespace
 
 }  // namespace models
@@ -172,14 +187,21 @@ std::int64_t smallest_image(const Entry& entry, const ModelOptions& options, std
 std::vector<ModelInfo> list_models() {
   std::vector<ModelInfo> infos;
   for (const models::Entry& entry : models::catalog()) infos.push_back(entry.info);
+  for (const models::TextInfo& info : models::list_text_infos()) infos.push_back(models::info_of(info));
   return infos;
 }
 
 ModelInfo find_model(const std::string& name) {
+  if (const auto text = models::find_text_info(name)) return models::info_of(*text);
   return models::find_entry(name).info;
 }
 
 Network Network::model(const std::string& name, const ModelOptions& options) {
+  if (models::is_text_model(name)) {
+    if (options.channels != 0 || options.image_size != 0)
+      throw UserError(fmt::format("{} takes text: it has neither channels nor an image size", name));
+    return models::build_text_model(name, {options.batch, 0, options.classes, options.dropout});
+  }
   const models::Entry entry = models::find_entry(name);
   const models::Instance instance(entry.info, options);
   try {

@@ -19,6 +19,7 @@ struct TextOptions {
 struct Gpt2Config {
   std::int64_t layers = 12, heads = 12, width = 768;
   std::int64_t vocabulary = 50257, positions = 1024;
+  float epsilon = 1e-5F;
   float dropout = 0.1F;
 };
 
@@ -49,8 +50,17 @@ std::vector<TextModelInfo> list_text_models();
 ir::Graph build_gpt2(const std::string& name, const Gpt2Config& config, const TextOptions& options);
 ir::Graph build_llama(const std::string& name, const LlamaConfig& config, const TextOptions& options);
 
-/// Reads a config.json of Hugging Face's "llama". Throws UserError that names the file and what is missing or
-/// not supported.
+/// The same networks for telling the next token, with the same parameters: one token a run, and what was
+/// before it in keys and values that the caller keeps. `window`: how many tokens it is told from, the token
+/// included. Inputs `token` and `position` s32 [1, 1]; `seen` u8 [1, 1, 1, window], 1 where there is a row;
+/// for each layer i `keys.i` and `values.i` f32 [1, window - 1, W], the newest row last. Outputs `logits` f32
+/// [1, 1, vocabulary]; for each layer the token's own row, `key.i` and `value.i` f32 [1, 1, W].
+ir::Graph build_gpt2_next(const std::string& name, const Gpt2Config& config, std::int64_t window);
+ir::Graph build_llama_next(const std::string& name, const LlamaConfig& config, std::int64_t window);
+
+/// Read a config.json of Hugging Face's "gpt2" and "llama". Throw UserError that names the file and what is
+/// missing or not supported.
+Gpt2Config read_gpt2_config(const std::string& path);
 LlamaConfig read_llama_config(const std::string& path);
 
 }  // namespace penstock::models

@@ -41,6 +41,7 @@ INSTANCES = {
     "inception-v4": (4, 3, 107, 7, 1 / 16, 1e-3, 5e-5, 0.5, 0.5),
     "unet": (2, 3, 48, 3, 1 / 16, 2e-2, 1e-3, 0.5, 0.5),
     "unet3d": (2, 1, 16, 3, 1 / 16, 2e-2, 1e-3, 0.5, 0.5),
+    "vit_b_16": (3, 3, 48, 7, 1 / 16, 2e-3, 2e-4, 1.0, 0.1),
 }
 
 
@@ -159,7 +160,7 @@ def make_state_dicts():
     """Count and SHA-256 of the sorted lines "NAME [EXTENTS]\\n" of torchvision's models."""
     digests = {}
     for name in ("alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
-                 "resnet-1001", "densenet121"):
+                 "resnet-1001", "densenet121", "vit_b_16", "vit_l_16"):
         with torch.device("meta"):
             if name == "resnet-1001":
                 model = torchvision.models.ResNet(torchvision.models.resnet.Bottleneck, [6, 32, 289, 6])

@@ -234,6 +234,10 @@ def make_network(name, channels, image_size, classes, width):
         return UNet(channels, classes, width, 64, 4, False)
     if name == "unet3d":
         return UNet(channels, classes, width, 32, 3, True)
+    if name == "vit_b_16":
+        heads = 12
+        return torchvision.models.VisionTransformer(image_size, 16, 12, heads, heads * scaled(64, width),
+                                                    scaled(3072, width), num_classes=classes)
     if name.startswith("resnet-"):
         third = (int(name.split("-")[1]) - 2) // 3 - 44
         block = torchvision.models.resnet.Bottleneck

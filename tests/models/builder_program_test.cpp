@@ -12,12 +12,12 @@ using Builder = testing::ClassifierBuilder;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-Builder small_net() {
+Builder oblong_net() {
   return {"net", {2, 4, 6, 5}};
 }
 
 TEST(BuilderProgram, FunctionsBroadcast) {
-  Builder net = small_net();
+  Builder net = oblong_net();
   const Value gate = net.apply("sigmoid", {net.global_avg_pool(net.images())});
   EXPECT_EQ(net.shape(net.apply("mul", {net.images(), gate})), (Shape{2, 4, 6, 5}));
   EXPECT_EQ(net.shape(net.expand(gate, {3, 2, 4, 6, 5})), (Shape{3, 2, 4, 6, 5}));
@@ -35,7 +35,7 @@ TEST(BuilderProgram, FunctionsBroadcast) {
 }
 
 TEST(BuilderProgram, ReductionsTakeAxesFromEitherEnd) {
-  Builder net = small_net();
+  Builder net = oblong_net();
   EXPECT_EQ(net.shape(net.reduce(Reduction::mean, net.images(), {-1, 2})), (Shape{2, 4}));
   EXPECT_EQ(net.shape(net.reduce(Reduction::sum, net.images(), {1}, true)), (Shape{2, 1, 6, 5}));
   EXPECT_EQ(net.shape(net.reduce(Reduction::sum, net.images(), {})), (Shape{1}));
@@ -49,7 +49,7 @@ TEST(BuilderProgram, ReductionsTakeAxesFromEitherEnd) {
 }
 
 TEST(BuilderProgram, SlicesRollsAndStacks) {
-  Builder net = small_net();
+  Builder net = oblong_net();
   const Value x = net.images();
   EXPECT_EQ(net.shape(net.slice(x, 2, 5, 3, -2)), (Shape{2, 4, 3, 5}));
   EXPECT_EQ(net.shape(net.flip(x, -1)), (Shape{2, 4, 6, 5}));
@@ -60,7 +60,7 @@ TEST(BuilderProgram, SlicesRollsAndStacks) {
 }
 
 TEST(BuilderProgram, MatricesBroadcast) {
-  Builder net = small_net();
+  Builder net = oblong_net();
   const Value x = net.images();
   const Value matrix = net.reshape(net.slice(net.reduce(Reduction::sum, x, {0}, false), 0, 0, 1), {6, 5});
   EXPECT_EQ(net.shape(net.matmul(x, matrix, {false, true})), (Shape{2, 4, 6, 6}));
@@ -72,7 +72,7 @@ TEST(BuilderProgram, MatricesBroadcast) {
 }
 
 TEST(BuilderProgram, LossesAreOneNumber) {
-  Builder net = small_net();
+  Builder net = oblong_net();
   const Value x = net.images();
   for (const char* loss : {"mse", "l1", "smooth_l1", "huber", "bce_with_logits", "kl"}) {
     EXPECT_EQ(net.shape(net.element_loss(loss, x, x)), (Shape{1})) << loss;

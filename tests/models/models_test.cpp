@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "lower/lower.h"
 #include "models/network_graph.h"
+#include "models/text_catalog.h"
 #include "penstock/network.h"
 
 namespace penstock {
@@ -89,20 +90,20 @@ TEST_P(ModelTest, TakesChannelsClassesAndWidth) {
   EXPECT_LT(parameter_count(graph), GetParam().parameters / 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ModelTest,
-                         ::testing::Values(Expected{"lenet", 61'706}, Expected{"alexnet", 61'100'840},
-                                           Expected{"vgg16", 138'357'544}, Expected{"vgg19", 143'667'240},
-                                           Expected{"resnet18", 11'689'512}, Expected{"resnet34", 21'797'672},
-                                           Expected{"resnet50", 25'557'032},
-                                           Expected{"resnet101", 44'549'160},
-                                           Expected{"resnet152", 60'192'808},
-                                           Expected{"densenet121", 7'978'856},
-                                           Expected{"inception-v4", 42'679'816}),
-                         [](const auto& test) {
-                           std::string name = test.param.name;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, ModelTest,
+    ::testing::Values(Expected{"lenet", 61'706}, Expected{"alexnet", 61'100'840},
+                      Expected{"vgg16", 138'357'544}, Expected{"vgg19", 143'667'240},
+                      Expected{"resnet18", 11'689'512}, Expected{"resnet34", 21'797'672},
+                      Expected{"resnet50", 25'557'032}, Expected{"resnet101", 44'549'160},
+                      Expected{"resnet152", 60'192'808}, Expected{"densenet121", 7'978'856},
+                      Expected{"inception-v4", 42'679'816}, Expected{"vit_b_16", 86'567'656},
+                      Expected{"vit_l_16", 304'326'632}),
+    [](const auto& test) {
+      std::string name = test.param.name;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 TEST(Models, EveryListedModelBuilds) {
   for (const ModelInfo& info : list_models()) {
@@ -111,6 +112,10 @@ TEST(Models, EveryListedModelBuilds) {
     ir::verify(graph);
     ir::verify(lower::for_training(graph));
     ir::verify(lower::for_evaluation(graph));
+    if (const auto text = models::find_text_info(name)) {
+      EXPECT_EQ(input(graph, "tokens"), (ir::Shape{2, text->positions})) << name;
+      continue;
+    }
     const ir::Shape& images = input(graph, "images");
     EXPECT_EQ(images.rank(), info.volumetric ? 5U : 4U) << name;
     EXPECT_EQ(images[2], info.image_size) << name;
