@@ -47,9 +47,15 @@ struct MemoryOptions {
   /// budget.
   bool dynamic_kernels = false;
   LmsKnobs lms;
+  /// The step runs on slices of the batch of so many samples, so that a budget need not hold a whole batch of
+  /// anything. The last bits of results depend on it, but not on the budget. 0: the batch is not cut.
+  std::int64_t slice_samples = 0;
   std::int64_t window_bytes = 0;  ///< how far Policy::window looks ahead; 0: 1.5 times the pool
   TierKind tier = TierKind::disk;
-  std::string swap_dir;                    ///< empty: a temporary folder that is on a disk
+  std::string swap_dir;  ///< empty: a temporary folder that is on a disk
+  /// What the swap file may take at most; what does not fit there is kept or computed again. None: what is
+  /// free there, less a margin.
+  std::optional<std::int64_t> swap_space_bytes;
   std::int64_t tier_bytes_per_second = 0;  ///< throttles the tier, each way; 0: as fast as it goes
   VerifyMode verify = VerifyMode::sampled;
   ProfileSource profile = ProfileSource::cached;

@@ -75,15 +75,15 @@ struct StateInfo {
 struct Forecast {
   std::int64_t budget_bytes = 0;
   BudgetScope scope = BudgetScope::process;
-  bool feasible = false;  ///< otherwise nothing below is known
+  bool feasible = false;  ///< otherwise nothing below is known but for swap_file_bytes
   std::string policy, pool;
   std::map<std::string, std::int64_t> beside_bytes;  ///< what the pool does not get, by tag
   std::int64_t pool_bytes = 0;                       ///< of tensors and scratch: the planned peak
   std::int64_t in_memory_bytes = 0;                  ///< of the whole, if everything stayed in memory
-  StepStats step;              ///< of a step; all zero where nothing was measured or estimated
-  double in_memory_share = 0;  ///< of the speed in memory; 0: not known
-  double bound_seconds = 0;    ///< no plan is faster; 0: not known
-  std::int64_t swap_file_bytes = 0;
+  StepStats step;                    ///< of a step; all zero where nothing was measured or estimated
+  double in_memory_share = 0;        ///< of the speed in memory; 0: not known
+  double bound_seconds = 0;          ///< no plan is faster; 0: not known
+  std::int64_t swap_file_bytes = 0;  ///< not feasible: with so much swap space it would be; 0: not by that
   double written_bytes_per_day = 0;
   std::int64_t recomputed_ops = 0;
   std::string profile_source;  ///< measured, cached, a file's name, estimate; empty: none
@@ -155,6 +155,8 @@ class Session {
   /// Lets `use` see a tensor's values, wherever they are, within the budget.
   void read(const std::string& name, const std::function<void(std::span<const float>)>& use);
   void write(const std::string& name, std::span<const float> values);
+  /// Lets `writer` write a tensor's values to where they are kept; it must write all of them.
+  void fill(const std::string& name, const std::function<void(std::span<float>)>& writer);
   /// SHA-256 over the whole state, sorted by name.
   std::string state_sha256();
   /// Parameters and statistics as a safetensors file, which PyTorch loads, and back. load() names what is

@@ -15,13 +15,15 @@
 
 namespace penstock {
 
-/// What is trained: a built-in model by name, with sizes of 0 as the data or the model has them; or a network
-/// of the caller's own, made for the sizes that data and options come to.
+/// What is trained: a built-in model by name, with sizes of 0 as the data or the model has them; an ONNX file
+/// by its path, with the weights that are in it; or a network of the caller's own, made for the sizes that
+/// data and options come to.
 struct ModelChoice {
   std::string name;
-  std::int64_t channels = 0, image_size = 0, classes = 0;
+  std::int64_t channels = 0, image_size = 0, classes = 0;  ///< classes of text: the vocabulary
   /// Empty: the built-in model of that name. Must have inputs "images" and "labels".
   std::function<Network(const ModelOptions& sizes)> make;
+  std::int64_t sequence = 0;  ///< of text: tokens of a sample
 };
 
 /// How the learning rate changes over the steps.
@@ -44,6 +46,7 @@ struct Progress {
   double loss = 0;
   double step_seconds = 0;
   double samples_per_second = 0;
+  std::int64_t tokens_per_sample = 0;  ///< of text; 0: samples are images
   double learning_rate = 0;
   double seconds_left = 0;
   StepStats stats;                ///< of the last step
@@ -59,10 +62,15 @@ struct TrainingOptions {
   bool shuffle = true;
   bool evaluate = false;  ///< on the test split, at the end
   Optimizer optimizer = Optimizer::sgd(0, 0.9F);
+  std::string loss = "cross_entropy";  ///< of an ONNX file: or output, if the file itself has one
+  /// Patterns of parameters that are not trained, see Network::freeze().
+  std::vector<std::string> freeze;
   Schedule schedule;
 
-  std::string init_file;  ///< safetensors to start from
-  std::string save_file;  ///< safetensors to write at the end
+  std::string init_file;  ///< safetensors to start from, or a folder of the hub with them
+  /// Safetensors to write at the end; of an ONNX file also another one (.onnx), of text also a folder, with a
+  /// config.json.
+  std::string save_file;
   std::string checkpoint_dir;
   std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end
   int keep_checkpoints = 1;           ///< the newest so many stay
@@ -89,6 +97,8 @@ struct TrainingResult {
   double samples_per_second = 0;     ///< median of the steps after the first
   double startup_seconds = 0;        ///< before the first step
   double accuracy = -1;              ///< on the test split; negative: not evaluated
+  std::int64_t sequence = 0;         ///< of text: tokens of a sample
+  double validation_loss = -1;       ///< of text: the mean over all tokens; negative: not evaluated
   std::int64_t test_samples = 0;
   std::int64_t skipped_samples = 0;  ///< that did not decode
   std::int64_t peak_rss_bytes = 0;
@@ -114,7 +124,7 @@ struct TrainingResult {
 /// Trains and returns what happened.
 TrainingResult train(const ModelChoice& model, const TrainingOptions& options);
 
-/// Accuracy of `options.init_file` (or of a checkpoint) on the data's test split.
+/// Accuracy of `options.init_file` (or of a checkpoint) on the data's test split; of text, the loss.
 TrainingResult evaluate(const ModelChoice& model, const TrainingOptions& options);
 
 /// What train() would do with the same options.

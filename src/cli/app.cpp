@@ -38,6 +38,8 @@ int report(int exit_code, const std::string& message) {
 std::string budget_text(const BudgetFacts& facts) {
   std::string line = fmt::format("{}; name --memory {}MiB or more", BudgetTooSmall::what_is_wrong(facts),
                                  facts.advised_bytes / kMiB);
+  if (facts.needed_swap_bytes > 0)
+    line += fmt::format(", or --swap-space {}MiB", facts.needed_swap_bytes / kMiB + 1);
   if (facts.largest_batch > 0) line += fmt::format(", or --batch {} or less", facts.largest_batch);
   if (facts.largest_batch == 0) line += ", or a smaller network: not even --batch 1 fits";
   return line;
@@ -82,6 +84,7 @@ int run(int argc, char** argv) {
   add_eval_command(app);
   add_plan_command(app);
   add_bench_command(app, command_line(argc, argv));
+  add_generate_command(app);
   add_models_command(app);
   add_show_command(app);
   try {
@@ -91,8 +94,9 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
       return report(
-          2, fmt::format("there is no command '{}'; there are train, eval, plan, bench, models and show",
-                         argv[1]));
+          2, fmt::format(
+                 "there is no command '{}'; there are train, eval, generate, plan, bench, models and show",
+                 argv[1]));
     }
     return report(2, fmt::format("{}; 'penstock --help' shows what can be said", first_line(error.what())));
   } catch (const StoppedBySignal& stop) {

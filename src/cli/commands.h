@@ -15,6 +15,7 @@ struct StoppedBySignal {
 void add_train_command(CLI::App& app, const std::string& command_line);
 void add_bench_command(CLI::App& app, const std::string& command_line);
 void add_eval_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
 void add_models_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
 void add_show_command(CLI::App& app);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
+#include "models/text_catalog.h"
 #include "report/forecast_text.h"
 
 namespace penstock::cli {
@@ -63,8 +65,13 @@ void print_result(const PlanCommand& command, const ForecastTable& table) {
   const std::int64_t batch = command.run.options.batch;
   const double in_memory_rate =
       table.in_memory_step_seconds > 0 ? static_cast<double>(batch) / table.in_memory_step_seconds : 0;
-  fmt::print("{} batch {}: {} in memory at {:.2f} images/s; the smallest budget is {}\n", model, batch,
-             format_bytes(table.in_memory_bytes), in_memory_rate, format_bytes(table.smallest_bytes));
+  const std::optional<models::TextInfo> text = models::find_text_info(model);
+  std::int64_t sequence = command.run.model.sequence;
+  if (sequence == 0 && text) sequence = text->positions;
+  fmt::print("{} batch {}: {} in memory at {}; the smallest budget is {}\n", model, batch,
+             format_bytes(table.in_memory_bytes),
+             text ? rate_text(in_memory_rate, sequence) : fmt::format("{:.2f} images/s", in_memory_rate),
+             format_bytes(table.smallest_bytes));
   if (table.profile_source == "estimate") {
     fmt::print(
         "times are estimated from shapes: nothing was measured on this machine yet (--profile fresh "
@@ -108,9 +115,13 @@ void run_plan(PlanCommand& command) {
   if (!run.json_file.empty()) write_file(run.json_file, plan_json(command, table));
   if (!run.quiet) print_result(command, table);
   if (!run.words.memory.empty() && !table.budgets.front().feasible) {
-    throw UserError(fmt::format(
-        "{} batch {} cannot train within {}; name --memory {}MiB or more, or see --max-batch", run.model.name,
-        run.options.batch, format_bytes(table.budgets.front().budget_bytes), table.smallest_bytes / kMiB));
+    const Forecast& row = table.budgets.front();
+    const std::string space =
+        row.swap_file_bytes > 0 ? fmt::format(", or --swap-space {}MiB", row.swap_file_bytes / kMiB + 1) : "";
+    throw UserError(
+        fmt::format("{} batch {} cannot train within {}; name --memory {}MiB or more{}, or see --max-batch",
+                    run.model.name, run.options.batch, format_bytes(row.budget_bytes),
+                    table.smallest_bytes / kMiB, space));
   }
 }
 

@@ -53,13 +53,17 @@ std::string format_seconds(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+std::string rate_text(double samples_per_second, std::int64_t tokens_per_sample) {
+  const bool is_text = tokens_per_sample > 0;
+  const double rate = samples_per_second * (is_text ? static_cast<double>(tokens_per_sample) : 1.0);
+  return fmt::format("{:.{}f} {}/s", rate, rate < 100 ? 1 : 0, is_text ? "tokens" : "images");
+}
+
 std::string progress_text(const Progress& progress, int width) {
   std::vector<Part> parts;
   parts.push_back({fmt::format("step {}/{}", progress.step, progress.steps), 0});
   parts.push_back({fmt::format("loss {:.4f}", progress.loss), 1});
-  parts.push_back({fmt::format("{:.{}f} images/s", progress.samples_per_second,
-                               progress.samples_per_second < 100 ? 1 : 0),
-                   3});
+  parts.push_back({rate_text(progress.samples_per_second, progress.tokens_per_sample), 3});
   std::string memory = format_bytes(progress.memory_bytes);
   if (progress.budget_bytes > 0) memory += fmt::format(" of {}", format_bytes(progress.budget_bytes));
   parts.push_back({memory, 4});

@@ -41,6 +41,9 @@ std::string progress_text(const Progress& progress, int width = 0);
 /// All numbers of a step: "step 12/100: loss 2.3012, 5.21 s: 4.98 s in kernels (0.21 s again), ...".
 std::string step_text(const Progress& progress);
 
+/// "6.1 images/s", or of text with so many tokens a sample "812 tokens/s".
+std::string rate_text(double samples_per_second, std::int64_t tokens_per_sample);
+
 /// "45 s", "3:20", "2:05:00"
 std::string format_seconds(double seconds);
 

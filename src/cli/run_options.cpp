@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -11,18 +12,30 @@
 #include "cli/parse.h"
 #include "dist/communicator.h"
 #include "memory/process.h"
+#include "models/text_catalog.h"
 #include "plan/make_plan.h"
 
 namespace penstock::cli {
+namespace {
+
+constexpr std::int64_t kImageBatch = 32;
+constexpr std::int64_t kTextBatch = 4;
+
+}  // namespace
 
 void add_common_options(CLI::App& command, RunOptions& run) {
   TrainingOptions& options = run.options;
   SessionOptions& session = options.session;
   RunWords& words = run.words;
-  command.add_option("MODEL", run.model.name, "a model of `penstock models`")->required();
   command
-      .add_option("--data", options.data,
-                  "fashion-mnist | mnist:DIR | cifar10:DIR | images:DIR | npy:IMAGES,LABELS | synthetic")
+      .add_option("MODEL", run.model.name,
+                  "a model of `penstock models`, a file model.onnx, or a config.json")
+      ->required();
+  command
+      .add_option(
+          "--data", options.data,
+          "fashion-mnist | mnist:DIR | cifar10:DIR | images:DIR | npy:IMAGES,LABELS | synthetic; of text "
+          "tokens:FILE[,FILE] | text:FILE[,FILE]")
       ->capture_default_str();
   command.add_option("--image-size", run.model.image_size, "edge of the images (the model's own)")
       ->check(CLI::PositiveNumber);
@@ -30,12 +43,27 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->check(CLI::PositiveNumber);
   command.add_option("--classes", run.model.classes, "number of classes (the data's own)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--batch", options.batch, "images per step, of each rank")
-      ->capture_default_str()
+  command
+      .add_option("--sequence", run.model.sequence,
+                  "text: tokens of a sample (as many as there are positions)")
       ->check(CLI::PositiveNumber);
+  command.add_option("--vocabulary", run.model.classes, "text: how many tokens there are (the model's own)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--batch", words.batch, "images or sequences per step, of each rank (32, of text 4)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--loss", options.loss, "of model.onnx: cross_entropy | output (the file's own)")
+      ->capture_default_str();
+  command
+      .add_option("--freeze", options.freeze,
+                  "do not train the parameters of these names; * stands for any letters")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
   command.add_option("--seed", session.seed, "of everything random")->capture_default_str();
   command.add_option("--threads", session.threads, "compute threads (all cores)")->check(CLI::Range(1, 1024));
-  command.add_option("--init", options.init_file, "start from this safetensors file")->type_name("FILE");
+  command
+      .add_option("--init", options.init_file,
+                  "start from this safetensors file, or a folder of the hub with them")
+      ->type_name("FILE|DIR");
 
   auto* memory = command.add_option_group("Memory");
   memory->add_option("--memory", words.memory,
@@ -52,10 +80,16 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->capture_default_str();
   memory->add_option("--swap-dir", session.memory.swap_dir, "folder of the swap file (a temporary one)")
       ->type_name("DIR");
+  memory->add_option("--swap-space", words.swap_space,
+                     "what the swap file may take: 20GiB (what is free there, less a margin)");
   memory->add_option("--tier-bandwidth", words.tier_bandwidth, "throttle the tier, each way: 200MB/s");
   memory->add_option("--verify", words.verify, "check what comes back: sampled | full | off")
       ->capture_default_str();
   memory->add_option("--pool", words.pool, "auto | virtual | packed")->capture_default_str();
+  memory
+      ->add_option("--slice", session.memory.slice_samples,
+                   "run each step on slices of so many images: then a budget need not hold whole batches")
+      ->check(CLI::NonNegativeNumber);
   memory->add_option("--window", words.window, "bytes that policy window looks ahead (1.5 times the pool)");
   memory
       ->add_option("--lms-threshold", session.memory.lms.threshold,
@@ -106,6 +140,9 @@ void read_words(RunOptions& run) {
   TrainingOptions& options = run.options;
   MemoryOptions& memory = options.session.memory;
   RankOptions& ranks = options.session.ranks;
+  options.batch = words.batch > 0                         ? words.batch
+                  : models::is_text_model(run.model.name) ? kTextBatch
+                                                          : kImageBatch;
   if (!words.memory.empty()) {
     const int share = ranks.ranks ? ranks.ranks->communicator().local_size() : 1;
     memory.budget_bytes = parse_memory_budget(words.memory, available_memory_bytes() / share);
@@ -116,6 +153,7 @@ void read_words(RunOptions& run) {
   memory.tier = parse_tier(words.tier);
   memory.verify = parse_verify(words.verify);
   if (!words.tier_bandwidth.empty()) memory.tier_bytes_per_second = parse_bandwidth(words.tier_bandwidth);
+  if (!words.swap_space.empty()) memory.swap_space_bytes = parse_bytes(words.swap_space, "--swap-space");
   if (!words.window.empty()) memory.window_bytes = parse_bytes(words.window, "--window");
   if (words.profile == "fresh") {
     memory.profile = ProfileSource::fresh;
@@ -154,6 +192,11 @@ void write_result(const RunOptions& run, const TrainingResult& result) {
   write_file(run.json_file, result_json(result));
 }
 
+std::string validation_text(const TrainingResult& result) {
+  return fmt::format("validation: loss {:.4f}, perplexity {:.2f} on {} tokens", result.validation_loss,
+                     std::exp(result.validation_loss), result.test_samples * result.sequence);
+}
+
 std::string result_json(const TrainingResult& result) {
   nlohmann::ordered_json json;
   json["model"] = result.model;
@@ -164,12 +207,21 @@ std::string result_json(const TrainingResult& result) {
   json["loss"] = result.loss;
   json["step_seconds"] = result.step_seconds;
   json["images_per_second"] = result.samples_per_second;
+  if (result.sequence > 0) {
+    json["sequence"] = result.sequence;
+    json["tokens_per_second"] = result.samples_per_second * static_cast<double>(result.sequence);
+  }
   json["startup_seconds"] = result.startup_seconds;
   json["peak_rss_bytes"] = result.peak_rss_bytes;
   json["weights_sha256"] = result.weights_sha256;
   if (result.accuracy >= 0) {
     json["accuracy"] = result.accuracy;
     json["test_images"] = result.test_samples;
+  }
+  if (result.validation_loss >= 0) {
+    json["validation_loss"] = result.validation_loss;
+    json["perplexity"] = std::exp(result.validation_loss);
+    json["validation_tokens"] = result.test_samples * result.sequence;
   }
   if (result.stopped) json["stopped"] = true;
   json["skipped_images"] = result.skipped_samples;

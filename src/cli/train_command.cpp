@@ -8,11 +8,13 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/signals.h"
 #include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
+#include "models/text_catalog.h"
 
 namespace penstock::cli {
 namespace {
@@ -20,8 +22,9 @@ namespace {
 void print_summary(const RunOptions& run, const TrainingResult& result) {
   const double seconds = std::accumulate(result.step_seconds.begin(), result.step_seconds.end(), 0.0);
   if (!result.loss.empty()) {
-    fmt::print("trained {} steps in {}: loss {:.4f} -> {:.4f}, {:.1f} images/s\n", result.steps,
-               format_seconds(seconds), result.loss.front(), result.loss.back(), result.samples_per_second);
+    fmt::print("trained {} steps in {}: loss {:.4f} -> {:.4f}, {}\n", result.steps, format_seconds(seconds),
+               result.loss.front(), result.loss.back(),
+               rate_text(result.samples_per_second, result.sequence));
   }
   if (result.stopped) {
     fmt::print("stopped by a signal after step {}{}\n", result.steps,
@@ -32,6 +35,7 @@ void print_summary(const RunOptions& run, const TrainingResult& result) {
   if (result.accuracy >= 0) {
     fmt::print("accuracy {:.2f} % on {} test images\n", result.accuracy * 100, result.test_samples);
   }
+  if (result.validation_loss >= 0) fmt::print("{}\n", validation_text(result));
   fmt::print("memory: peak {} of a budget of {}; without a budget this takes {}\n",
              format_bytes(result.peak_rss_bytes), format_bytes(result.plan.budget_bytes),
              format_bytes(result.plan.in_memory_bytes));
@@ -67,7 +71,10 @@ void check_options(const RunOptions& run) {
   const std::pair<const std::string&, const char*> files[] = {
       {options.save_file, "--save"}, {options.trace_file, "--trace"}, {options.report_file, "--report"}};
   for (const auto& [file, flag] : files) {
-    if (!file.empty()) check_writable(file, flag);
+    // A text model is saved into a folder, which the loop looks at.
+    if (!file.empty() &&
+        !(&file == &options.save_file && is_folder(file) && models::is_text_model(run.model.name)))
+      check_writable(file, flag);
   }
   if (!options.checkpoint_dir.empty()) check_writable_folder(options.checkpoint_dir, "--checkpoint");
 }
@@ -107,7 +114,12 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
       "  penstock train vgg16 --batch 16 --steps 20 --memory 1536MiB --json result.json\n"
       "  penstock train resnet50 --data images:photos --classes 12 --epochs 3 --checkpoint ckpt "
       "--checkpoint-every 100\n"
-      "  penstock train resnet50 --data images:photos --classes 12 --epochs 3 --resume ckpt");
+      "  penstock train resnet50 --data images:photos --classes 12 --epochs 3 --resume ckpt\n"
+      "  penstock train model.onnx --data images:photos --steps 100 --freeze 'features.*' --save out.onnx\n"
+      "  penstock train gpt2 --data text:book.txt --sequence 256 --steps 100 --optimizer adamw --memory "
+      "1GiB\n"
+      "  penstock train llama/config.json --init llama --data tokens:train.bin,validation.bin --steps 100 "
+      "--evaluate");
   add_common_options(*command, *run);
   auto* steps = command->add_option("--steps", options.steps, "how many steps")->check(CLI::PositiveNumber);
   command->add_option("--epochs", options.epochs, "or how many times through the data")
@@ -116,14 +128,18 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
   command->add_option("--shuffle", options.shuffle, "on | off: a new order of the data each epoch")
       ->default_str("on")
       ->type_name("on|off");
-  command->add_flag("--evaluate", options.evaluate, "measure the accuracy on the test split at the end");
+  command->add_flag("--evaluate", options.evaluate,
+                    "measure the accuracy, of text the loss, on the test split at the end");
 
   command->add_flag("--take-turns", run->take_turns,
                     "stop after each step until SIGCONT: to take turns with other runs");
   add_optimizer_options(*command, *run);
 
   auto* files = command->add_option_group("Files");
-  files->add_option("--save", options.save_file, "write the weights to this safetensors file")
+  files
+      ->add_option("--save", options.save_file,
+                   "write the weights to this safetensors file; of an ONNX file also to another one (.onnx), "
+                   "of text also to a folder, with a config.json")
       ->type_name("FILE");
   files->add_option("--checkpoint", options.checkpoint_dir, "keep a checkpoint in this folder")
       ->type_name("DIR");

@@ -12,6 +12,7 @@ constexpr std::string_view kTokens = "tokens:";
 constexpr std::string_view kText = "text:";
 /// Without a file for validation, one token in so many is kept back for it.
 constexpr std::int64_t kValidationShare = 10;
+constexpr std::int64_t kRandomSamples = 1000;
 
 using Part = TokenDataset::Part;
 
@@ -46,8 +47,29 @@ bool is_token_source(const std::string& source) {
   return source.starts_with(kTokens) || source.starts_with(kText);
 }
 
+namespace {
+
+TokenSplits random_tokens(const TokenRequest& request) {
+  const auto open = [&](const char* name, std::int64_t first, std::int64_t samples) {
+    const Part part{nullptr, 0, samples * request.sequence + 1, 4, first, request.seed};
+    return std::make_unique<TokenDataset>(name, part, request.sequence, request.vocabulary);
+  };
+  require(request.sequence > 0 && request.vocabulary > 0, "random tokens need a sequence and a vocabulary");
+  TokenSplits splits;
+  splits.train = open("synthetic (train)", 0, kRandomSamples);
+  splits.validation = open("synthetic (validation)", (kRandomSamples + 1) * request.sequence,
+                           kRandomSamples / kValidationShare);
+  return splits;
+}
+
+}  // namespace
+
 TokenSplits open_tokens(const TokenRequest& request) {
-  require(is_token_source(request.source), "a source of tokens");
+  if (request.source == "synthetic") return random_tokens(request);
+  if (!is_token_source(request.source)) {
+    throw UserError(fmt::format("{} is no text: a text model takes {}FILE[,FILE], {}FILE[,FILE] or synthetic",
+                                printable(request.source), kTokens, kText));
+  }
   const bool text = request.source.starts_with(kText);
   const std::string paths = request.source.substr(text ? kText.size() : kTokens.size());
   const std::size_t comma = paths.find(',');

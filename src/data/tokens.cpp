@@ -8,9 +8,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace penstock {
 namespace {
+
+/// Apart from the streams of synthetic images.
+constexpr std::uint32_t kDrawToken = 0x746F6B65;
 
 static_assert(std::endian::native == std::endian::little, "token files have the lowest byte first");
 
@@ -40,15 +44,8 @@ TokenDataset::TokenDataset(std::string name, Part part, std::int64_t sequence, s
 void TokenDataset::read(std::int64_t index, std::int32_t* tokens, std::int32_t* labels) const {
   require(index >= 0 && index < size(), "a sample of a token data set");
   const std::int64_t first = index * sequence_;
-  // Read to the end of the tokens' memory and widened from there, so that no other memory is needed.
-  const auto read_to = [&](std::int64_t from, std::int32_t* to) {
-    const std::int64_t size_bytes = sequence_ * part_.token_bytes;
-    char* end = reinterpret_cast<char*>(to + sequence_);
-    part_.file->read_at(part_.offset_bytes + from * part_.token_bytes, end - size_bytes, size_bytes);
-    widen(to, sequence_, part_.token_bytes);
-  };
-  read_to(first, tokens);
-  read_to(first + 1, labels);
+  read_from(first, tokens);
+  read_from(first + 1, labels);
   if (vocabulary_ == 0) return;
   for (const std::int32_t* values : {std::as_const(tokens), std::as_const(labels)}) {
     const std::int32_t* wrong =
@@ -60,6 +57,22 @@ void TokenDataset::read(std::int64_t index, std::int32_t* tokens, std::int32_t* 
                     "that the network was made for",
                     name_, *wrong, place, vocabulary_));
   }
+}
+
+void TokenDataset::read_from(std::int64_t first, std::int32_t* to) const {
+  if (part_.file == nullptr) {
+    const CounterRandom random(part_.seed, RandomPurpose::synthetic, 0, kDrawToken);
+    for (std::int64_t i = 0; i < sequence_; ++i) {
+      const auto place = static_cast<std::uint64_t>(part_.first_token + first + i);
+      to[i] = static_cast<std::int32_t>(random.bits(place) % static_cast<std::uint32_t>(vocabulary_));
+    }
+    return;
+  }
+  // Read to the end of the tokens' memory and widened from there, so that no other memory is needed.
+  const std::int64_t size_bytes = sequence_ * part_.token_bytes;
+  char* end = reinterpret_cast<char*>(to + sequence_);
+  part_.file->read_at(part_.offset_bytes + first * part_.token_bytes, end - size_bytes, size_bytes);
+  widen(to, sequence_, part_.token_bytes);
 }
 
 TokenBatches::TokenBatches(const TokenDataset& dataset, Sampler sampler, DataPosition start)

@@ -17,11 +17,12 @@ class TokenDataset {
  public:
   /// Where a part of a file lies and what it is made of.
   struct Part {
-    std::shared_ptr<const InputFile> file;
-    std::int64_t offset_bytes = 0;  ///< of the part's first token
+    std::shared_ptr<const InputFile> file;  ///< null: tokens are drawn by `seed` from the vocabulary
+    std::int64_t offset_bytes = 0;          ///< of the part's first token
     std::int64_t tokens = 0;
     std::int64_t token_bytes = 1;  ///< 1, 2 or 4, the lowest first
     std::int64_t first_token = 0;  ///< place of the part's first token in the file, for messages
+    std::uint64_t seed = 0;
   };
 
   /// Throws UserError if there is not one sample. A `vocabulary` of 0 means that any token will do.
@@ -36,6 +37,9 @@ class TokenDataset {
   void read(std::int64_t index, std::int32_t* tokens, std::int32_t* labels) const;
 
  private:
+  /// sequence() tokens from `first` on.
+  void read_from(std::int64_t first, std::int32_t* to) const;
+
   std::string name_;
   Part part_;
   std::int64_t sequence_;
@@ -45,10 +49,11 @@ class TokenDataset {
 struct TokenRequest {
   /// tokens:FILE[,FILE] (uint16, or uint32 where the vocabulary has more than 65,536 tokens; .npy files say
   /// it themselves) or text:FILE[,FILE] (a token a byte). The second file is for validation; without one it
-  /// is the last tenth of the first.
+  /// is the last tenth of the first. Or synthetic: random tokens.
   std::string source;
   std::int64_t sequence = 0;
   std::int64_t vocabulary = 0;  ///< of the network; 0: any
+  std::uint64_t seed = 0;       ///< of random tokens
 };
 
 struct TokenSplits {
@@ -56,7 +61,7 @@ struct TokenSplits {
   std::unique_ptr<TokenDataset> validation;
 };
 
-/// Whether a data source is one of tokens.
+/// Whether a data source is one of tokens alone.
 bool is_token_source(const std::string& source);
 
 /// Throws UserError with one line that names the file and what is wrong with it.

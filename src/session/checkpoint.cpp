@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/safetensors.h"
+#include "data/weight_files.h"
 #include "penstock/session.h"
 
 namespace penstock::session {
@@ -17,9 +18,23 @@ bool is_weight(const StateEntry& entry) {
   return entry.role == ir::Role::parameter || entry.role == ir::Role::buffer;
 }
 
-/// Buffers of torch modules that Penstock has no use for.
+/// Buffers of torch modules that Penstock has no use for: counters, masks, frequencies of positions.
 bool is_ignored(const std::string& name) {
-  return name.ends_with("num_batches_tracked");
+  for (const char* buffer :
+       {"num_batches_tracked", ".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"}) {
+    if (name.ends_with(buffer)) return true;
+  }
+  return false;
+}
+
+/// Whether a tensor of a file is one of `known` names, or, in a network whose output layer shares the
+/// embedding's weights, that output layer.
+bool is_known(const std::string& name, const std::set<std::string>& known) {
+  for (const std::string& spelling : WeightFiles::spellings(name)) {
+    if (known.contains(spelling)) return true;
+  }
+  return name == "lm_head.weight" &&
+         (known.contains("transformer.wte.weight") || known.contains("model.embed_tokens.weight"));
 }
 
 /// Throws UserError unless the file at `path` has exactly the tensors of the state that `wanted` says, in
@@ -46,7 +61,7 @@ void check_names(const File& file, const std::vector<std::string>& names, const 
   }
   std::vector<std::string> extra;
   for (const std::string& name : names) {
-    if (!known.contains(name) && !is_ignored(name)) extra.push_back(name);
+    if (!is_known(name, known) && !is_ignored(name)) extra.push_back(name);
   }
   if (refuse_others && !extra.empty()) {
     throw UserError(
@@ -91,10 +106,8 @@ void save_weights(const std::string& path, StateIo& state) {
 }
 
 void load_weights(const std::string& path, StateIo& state) {
-  const SafetensorsFile file = SafetensorsFile::open(path);
-  std::vector<std::string> names;
-  for (const SafetensorsEntry& entry : file.tensors()) names.push_back(entry.name);
-  check_names(file, names, state, is_weight, true);
+  const WeightFiles file = WeightFiles::open(path);
+  check_names(file, file.names(), state, is_weight, true);
   for (const StateEntry& entry : state.entries()) {
     if (!is_weight(entry)) continue;
     state.write(entry, [&](float* to) { file.read_float(entry.name, to, 0, entry.shape.elements()); });

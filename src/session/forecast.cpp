@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/openmp.h"
 #include "base/text_file.h"
 #include "base/threads.h"
 #include "dist/communicator.h"
@@ -15,7 +16,6 @@
 #include "session/fitting.h"
 #include "session/optimizer.h"
 #include "session/rank_exchange.h"
-#include "session/thread_scope.h"
 
 namespace penstock {
 namespace session {
@@ -73,6 +73,7 @@ class Forecaster {
     request.optimizer = &optimizer_;
     request.evaluation = options_.evaluation;
     request.variants = options_.memory.dynamic_kernels;
+    request.slice_samples = options_.memory.slice_samples;
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     Program program = make_program(network_(batch), request);
     malloc_trim(0);
@@ -82,7 +83,8 @@ class Forecaster {
   Fitting fitting_of(const Program& program) const {
     return Fitting(program, options_, threads_, resident_before_bytes_,
                    available_memory_bytes() / ranks_->communicator().local_size(),
-                   ranks_->communicator().growth_bytes(), link_profile({}, ranks_->size()));
+                   ranks_->communicator().growth_bytes(), link_profile({}, ranks_->size()),
+                   ranks_->communicator().local_size());
   }
 
   /// The named one, or some from the smallest to what all in memory takes.
@@ -112,7 +114,8 @@ class Forecaster {
         write_file(request.plan_file,
                    fit::fit_to_json(program_.steps(), fit, program_.state_graph().name, batch_));
       return describe(fit, options_.memory.scope, fitting_.profile_source(), table.in_memory_step_seconds);
-    } catch (const plan::BudgetError&) {
+    } catch (const plan::BudgetError& error) {
+      none.swap_file_bytes = error.needed_tier_bytes();
       return none;
     }
   }

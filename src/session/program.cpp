@@ -24,11 +24,13 @@ Program make_program(const Network& network, const ProgramRequest& request) {
     lower::LowerOptions how;
     how.exchange = request.exchange;
     program.training = std::make_unique<lower::Executable>(
-        lower::lower(training_graph(network, *request.optimizer), *program.backend, how));
+        lower::lower(lower::cut_batch(training_graph(network, *request.optimizer), request.slice_samples),
+                     *program.backend, how));
     if (request.variants) lower::add_variants(*program.training, *program.backend);
   }
   if (request.evaluation) {
-    const ir::Graph graph = lower::fuse(lower::for_evaluation(models::graph_of(network)));
+    const ir::Graph graph = lower::cut_batch(lower::fuse(lower::for_evaluation(models::graph_of(network))),
+                                             request.slice_samples);
     program.evaluation = std::make_unique<lower::Executable>(
         lower::lower(graph, *program.backend, {}, program.training.get()));
     if (program.training) lower::share_state(*program.evaluation, *program.training);

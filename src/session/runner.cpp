@@ -16,6 +16,9 @@ Runner::Runner(const Program& program, fit::Fit fit, const TierOptions& tier, co
     notes_ = std::move(made.notes);
     tier_description_ = made.description;
   }
+  if (const std::string remark = fit_.pool->remark(); !remark.empty() && fit_.policy != Policy::keep) {
+    notes_.push_back(remark);
+  }
   pool_ = fit_.pool->make_pool(fit_.pool_bytes);
   const fit::FittedStep& first = fit_.training ? *fit_.training : *fit_.evaluation;
   executor_ = std::make_unique<run::Executor>(*pool_, fit_.map, tier_.get(), first.plan.homes);

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/openmp.h"
 #include "base/text_file.h"
 #include "dist/measure.h"
 #include "fit/fit_json.h"
@@ -34,7 +35,6 @@
 #include "session/slow_watch.h"
 #include "session/state_io.h"
 #include "session/step_io.h"
-#include "session/thread_scope.h"
 #include "tier/swap_dir.h"
 
 namespace penstock {
@@ -125,6 +125,13 @@ class Session::Impl {
                                   entry.shape.elements(), values.size()));
     }
     call.run([&] { state_->write(entry, [&](float* to) { std::copy(values.begin(), values.end(), to); }); });
+  }
+
+  void fill(const std::string& name, const std::function<void(std::span<float>)>& writer) {
+    const Call call(*this);
+    const StateEntry& entry = find(name);
+    const auto count = static_cast<std::size_t>(entry.shape.elements());
+    call.run([&] { state_->write(entry, [&](float* to) { writer({to, count}); }); });
   }
 
   std::string state_sha256() {
@@ -295,6 +302,7 @@ class Session::Impl {
     if (options_.training) request.optimizer = &optimizer_;
     request.evaluation = options_.evaluation;
     request.variants = options_.memory.dynamic_kernels;
+    request.slice_samples = options_.memory.slice_samples;
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     program_ = make_program(network_, request);
     for (const ir::Port& port : program_.state_graph().inputs) {
@@ -313,7 +321,7 @@ class Session::Impl {
 
   void prepare(const plan::LinkProfile& link) {
     fitting_.emplace(program_, options_, threads_, resident_before_bytes_, available_bytes_,
-                     ranks_->communicator().growth_bytes(), link);
+                     ranks_->communicator().growth_bytes(), link, ranks_->communicator().local_size());
     fit::Fit fit = fit_or_refuse();
     profile_source_ = fitting_->profile_source();
     plan_seconds_ = fitting_->plan_seconds();
@@ -359,6 +367,8 @@ class Session::Impl {
       refusal.training = options_.training;
       refusal.budget_bytes = fitting_->budget_bytes();
       refusal.needed_bytes = error.needed_bytes();
+      refusal.swap_space_bytes = fitting_->swap_space_bytes();
+      refusal.needed_swap_bytes = error.needed_tier_bytes();
       refusal.advised_bytes = round_up(error.needed_bytes() + kUnsteadyBytes + 1, kMiB);
       throw BudgetTooSmall(refusal);
     }
@@ -480,6 +490,9 @@ void Session::read(const std::string& name, const std::function<void(std::span<c
 }
 void Session::write(const std::string& name, std::span<const float> values) {
   impl_->write(name, values);
+}
+void Session::fill(const std::string& name, const std::function<void(std::span<float>)>& writer) {
+  impl_->fill(name, writer);
 }
 std::string Session::state_sha256() {
   return impl_->state_sha256();

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "base/text_file.h"
 #include "data/checkpoint_file.h"
@@ -62,6 +63,7 @@ Job::Job(const ModelChoice& of_model, const TrainingOptions& by_options, Purpose
                                            : std::make_shared<Ranks>(dist::make_alone())) {}
 
 void Job::set_up() {
+  if (!model.make) text = models::find_text_info(model.name);
   check_options();
   open();
   seed = options.session.seed;
@@ -79,7 +81,12 @@ void Job::phase(const char* name, double seconds, const std::string& detail) con
 Network Job::network(std::int64_t batch) const {
   ModelOptions of_batch = sizes;
   of_batch.batch = batch;
-  return model.make ? model.make(of_batch) : Network::model(model.name, of_batch);
+  Network network = file         ? file->network(batch)
+                    : is_text()  ? models::build_text_model(model.name, {batch, sequence, sizes.classes})
+                    : model.make ? model.make(of_batch)
+                                 : Network::model(model.name, of_batch);
+  for (const std::string& pattern : options.freeze) network = network.freeze(pattern);
+  return network;
 }
 
 SessionOptions Job::session_options() const {
@@ -89,7 +96,8 @@ SessionOptions Job::session_options() const {
   session.training = training;
   session.evaluation = evaluating;
   session.record = ranks->rank() == 0 && (!options.trace_file.empty() || !options.report_file.empty());
-  session.reserved_bytes["loader"] = Loader::memory_bytes(*data.train, options.batch);
+  session.reserved_bytes["loader"] = is_text() ? token_feed_bytes(options.batch, sequence)
+                                               : Loader::memory_bytes(*data.train, options.batch);
   return session;
 }
 
@@ -97,16 +105,43 @@ Sampler Job::sampler() const {
   SamplerOptions order;
   order.rank = ranks->rank();
   order.ranks = ranks->size();
-  order.samples = data.train->size();
+  order.samples = is_text() ? tokens.train->size() : data.train->size();
   order.batch = options.batch;
   order.seed = seed;
   order.shuffle = options.shuffle;
-  order.data_name = data.train->name();
+  order.data_name = is_text() ? tokens.train->name() : data.train->name();
   return Sampler(order);
 }
 
+std::unique_ptr<Feed> Job::training_feed() const {
+  if (is_text()) return feed_tokens(*tokens.train, sampler(), position);
+  return feed_images(*data.train, sampler(), position, std::max<std::int64_t>(0, steps - first_step), inputs);
+}
+
+std::int64_t Job::evaluation_samples() const {
+  return is_text() ? tokens.validation->size() : data.test->size();
+}
+
+Sampler Job::evaluation_sampler() const {
+  SamplerOptions order;
+  order.rank = ranks->rank();
+  order.ranks = ranks->size();
+  order.samples = evaluation_samples();
+  order.batch = options.batch;
+  order.shuffle = false;
+  order.last_batch = LastBatch::fill;
+  order.data_name = is_text() ? tokens.validation->name() : data.test->name();
+  return Sampler(order);
+}
+
+std::unique_ptr<Feed> Job::evaluation_feed() const {
+  const Sampler order = evaluation_sampler();
+  if (is_text()) return feed_tokens(*tokens.validation, order, {});
+  return feed_images(*data.test, order, {}, order.batches_per_epoch(), inputs);
+}
+
 std::map<std::string, std::string> Job::facts(const DataPosition& next) const {
-  return {
+  std::map<std::string, std::string> facts{
       {"model", model.name},
       {"optimizer", name_of(options.optimizer.kind)},
       {"data", to_utf8(options.data)},
@@ -118,12 +153,17 @@ std::map<std::string, std::string> Job::facts(const DataPosition& next) const {
       {"learning_rate", fmt::format("{}", options.optimizer.learning_rate)},
       {"schedule", fmt::format("{} every {} by {}, warm-up {}", static_cast<int>(options.schedule.kind),
                                options.schedule.every, options.schedule.factor, options.schedule.warmup)}};
+  if (is_text()) {
+    facts.erase("image_size");
+    facts["sequence"] = std::to_string(sequence);
+  }
+  return facts;
 }
 
 std::map<std::string, std::string> Job::start() const {
   std::map<std::string, std::string> all = facts(position);
   // Where the data lies may differ from machine to machine; what it is may not.
-  all["data"] = fmt::format("{} samples", data.train->size());
+  all["data"] = fmt::format("{} samples", sampler().options().samples);
   all["batch"] = std::to_string(options.batch);
   all["seed"] = std::to_string(seed);
   all["step"] = std::to_string(first_step);
@@ -149,25 +189,84 @@ void Job::check_options() const {
         "where "
         "to go on");
   }
-  if (!training && options.init_file.empty() && options.resume_dir.empty())
+  if (!is_file() && options.loss != "cross_entropy")
+    throw UserError(fmt::format("the loss of {} is cross_entropy, not {}", model.name, options.loss));
+  if (!is_file() && onnx::is_onnx_path(options.save_file))
+    throw UserError(fmt::format("{} is no ONNX file, so its weights cannot be written to one", model.name));
+  if (!training && !is_file() && options.init_file.empty() && options.resume_dir.empty())
     throw UserError("say which weights to evaluate: a file of weights or a checkpoint");
 }
 
+bool Job::is_file() const {
+  return !model.make && onnx::is_onnx_path(model.name);
+}
+
+bool Job::saves_folder() const {
+  return is_text() && is_folder(options.save_file);
+}
+
 void Job::check_outputs() const {
-  if (!options.save_file.empty()) check_writable(options.save_file, "weights");
+  if (saves_folder()) {
+    check_writable_folder(options.save_file, "weights");
+  } else if (!options.save_file.empty()) {
+    check_writable(options.save_file, "weights");
+  }
   if (!options.checkpoint_dir.empty()) check_writable_folder(options.checkpoint_dir, "checkpoint");
   if (!options.trace_file.empty()) check_writable(options.trace_file, "trace");
   if (!options.report_file.empty()) check_writable(options.report_file, "report");
 }
 
 void Job::open() {
-  const ModelInfo info = info_of(model);
+  if (is_text()) {
+    open_text();
+  } else {
+    if (is_file()) open_file();
+    open_images();
+  }
+}
+
+void Job::open_file() {
+  file = std::make_unique<OnnxFile>(model, options);
+  if (onnx::is_onnx_path(options.save_file)) onnx::check_save(model.name, options.save_file);
+  inputs = {file->images(), file->labels()};
+  if (evaluating && file->info().classes == 0) {
+    throw UserError(
+        fmt::format("{} has its own loss and no logits, so its accuracy is not known", model.name));
+  }
+}
+
+void Job::open_text() {
+  if (model.image_size > 0 || model.channels > 0)
+    throw UserError(fmt::format("{} takes text: it has neither channels nor an image size", model.name));
+  sizes.batch = options.batch;
+  sequence = model.sequence > 0 ? model.sequence : text->positions;
+  sizes.classes = model.classes > 0 ? model.classes : text->vocabulary;
+  if (sequence > text->positions) {
+    throw UserError(fmt::format("{} takes sequences of 1 to {} tokens, not {}: it has no more positions",
+                                model.name, text->positions, sequence));
+  }
+  TokenRequest request;
+  request.source = options.data;
+  request.sequence = sequence;
+  request.vocabulary = sizes.classes;
+  request.seed = options.session.seed;
+  tokens = open_tokens(request);
+}
+
+void Job::open_images() {
+  if (is_token_source(options.data)) {
+    throw UserError(
+        fmt::format("{} is a network for images, {} is text", model.name, printable(options.data)));
+  }
+  if (model.sequence > 0)
+    throw UserError(fmt::format("{} is a network for images, it has no sequence", model.name));
+  const ModelInfo info = file ? file->info() : info_of(model);
   DataRequest request;
   request.source = options.data;
   request.seed = options.session.seed;
   request.per_pixel_labels = info.per_pixel;
   request.volumetric = info.volumetric;
-  const bool own_size = options.data != "synthetic" && !options.data.starts_with("images:");
+  const bool own_size = !file && options.data != "synthetic" && !options.data.starts_with("images:");
   request.channels = model.channels > 0 ? model.channels : own_size ? 0 : info.channels;
   request.image_size = model.image_size > 0 ? model.image_size : own_size ? 0 : info.image_size;
   request.classes = model.classes > 0 ? model.classes : options.data == "synthetic" ? info.classes : 0;
@@ -186,15 +285,29 @@ void Job::open() {
   sizes.channels = geometry.channels;
   sizes.image_size = geometry.height;
   sizes.classes = geometry.classes;
+  if (file) check_fits();
+}
+
+void Job::check_fits() const {
+  const ModelInfo& info = file->info();
+  if (sizes.channels != info.channels || sizes.image_size != info.image_size) {
+    throw UserError(fmt::format("{} takes images of {} x {} x {}, and {} has {} x {} x {}", model.name,
+                                info.channels, info.image_size, info.image_size, data.train->name(),
+                                sizes.channels, sizes.image_size, sizes.image_size));
+  }
+  if (info.classes > 0 && sizes.classes > info.classes) {
+    throw UserError(fmt::format("{} tells {} classes apart, and {} has {}", model.name, info.classes,
+                                data.train->name(), sizes.classes));
+  }
 }
 
 void Job::resume() {
   if (!options.resume_dir.empty()) {
     const std::string& dir = options.resume_dir;
-    const CheckpointFacts info = checkpoint_facts(dir);
-    const auto fact = [&info](const char* key) {
-      const auto found = info.facts.find(key);
-      return found == info.facts.end() ? std::string() : found->second;
+    const CheckpointFacts found = checkpoint_facts(dir);
+    const auto fact = [&found](const char* key) {
+      const auto at = found.facts.find(key);
+      return at == found.facts.end() ? std::string() : at->second;
     };
     if (fact("model") != model.name)
       throw UserError(
@@ -205,7 +318,7 @@ void Job::resume() {
             fmt::format("the checkpoint in '{}' was made with optimizer {} and data {}; resume with the same",
                         dir, fact("optimizer"), fact("data")));
       }
-      const std::int64_t batch = number(info.facts, "batch", dir);
+      const std::int64_t batch = number(found.facts, "batch", dir);
       if (batch != whole_batch()) {
         throw UserError(
             ranks->size() == 1
@@ -216,15 +329,20 @@ void Job::resume() {
                               "batch and ranks that make the same, not {} x {}",
                               dir, batch, options.batch, ranks->size()));
       }
+      if (is_text() && number(found.facts, "sequence", dir) != sequence) {
+        throw UserError(fmt::format(
+            "the checkpoint in '{}' was made with sequences of {} tokens, not {}; resume with the same", dir,
+            fact("sequence"), sequence));
+      }
       std::map<std::string, std::string> now = facts({});
       now.erase("epoch");
       now.erase("position");
-      for (const std::string& line : changed_facts(info.facts, now))
+      for (const std::string& line : changed_facts(found.facts, now))
         note("since the checkpoint was made, " + line);
-      if (info.seed != seed) note(fmt::format("going on with the checkpoint's seed {}", info.seed));
-      seed = info.seed;
-      first_step = info.step;
-      position = {number(info.facts, "epoch", dir), number(info.facts, "position", dir)};
+      if (found.seed != seed) note(fmt::format("going on with the checkpoint's seed {}", found.seed));
+      seed = found.seed;
+      first_step = found.step;
+      position = {number(found.facts, "epoch", dir), number(found.facts, "position", dir)};
     }
   }
   if (!training) return;

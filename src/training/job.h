@@ -2,11 +2,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "data/dataset.h"
 #include "data/sampler.h"
+#include "data/tokens.h"
+#include "models/text_catalog.h"
 #include "penstock/training.h"
+#include "training/feed.h"
+#include "training/onnx_file.h"
 
 namespace penstock::training {
 
@@ -26,12 +31,23 @@ struct Job {
 
   /// Samples of a step of all ranks.
   std::int64_t whole_batch() const { return options.batch * ranks->size(); }
+  /// Whether the samples are text, and no images.
+  bool is_text() const { return text.has_value(); }
   /// Of the training split.
   Sampler sampler() const;
   /// What all ranks must agree on before they train, by what a user calls it.
   std::map<std::string, std::string> start() const;
+  /// From where the run begins.
+  std::unique_ptr<Feed> training_feed() const;
+  /// Of the split that is kept back for evaluation, in its order, the last batch filled up.
+  std::unique_ptr<Feed> evaluation_feed() const;
+  Sampler evaluation_sampler() const;
+  std::int64_t evaluation_samples() const;
   /// What a checkpoint says of this run, to be the same when it is resumed.
   std::map<std::string, std::string> facts(const DataPosition& next) const;
+
+  /// Whether weights are saved as a folder: text models are, where the path is one.
+  bool saves_folder() const;
 
   /// Tells the user something; rank 0 does.
   void note(const std::string& line) const;
@@ -44,19 +60,30 @@ struct Job {
   const bool training;
   const bool evaluating;
   const std::shared_ptr<Ranks> ranks;
+  std::unique_ptr<OnnxFile> file;        ///< where the model is one
+  InputNames inputs;                     ///< what a network of images calls them
+  std::optional<models::TextInfo> text;  ///< where the model is one of text
+  std::int64_t sequence = 0;             ///< tokens of a sample of text
   ModelOptions sizes;
-  DataSplits data;
+  DataSplits data;     ///< of images
+  TokenSplits tokens;  ///< of text
   std::uint64_t seed = 0;
   std::int64_t first_step = 0;
   std::int64_t steps = 0;
   DataPosition position;
 
  private:
+  /// Whether the model is an ONNX file.
+  bool is_file() const;
   void check_options() const;
   void check_outputs() const;
+  void check_fits() const;
   /// Data and network agree on sizes: what the user says goes first, then what the data has, then the model's
   /// own.
   void open();
+  void open_file();
+  void open_images();
+  void open_text();
   void resume();
 };
 

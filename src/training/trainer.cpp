@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/median.h"
-#include "data/loader.h"
+#include "base/text_file.h"
 #include "dist/communicator.h"
 #include "memory/process.h"
+#include "models/text_catalog.h"
 #include "penstock/training.h"
 #include "training/job.h"
 #include "training/same_start.h"
@@ -59,8 +61,8 @@ class Run {
     job_.ranks->together([&] { job_.set_up(); });
     require_same_start(*job_.ranks, job_.start());
     if (job_.ranks->size() > 1) {
-      job_.note(fmt::format("{} ranks x batch {} = {} images a step", job_.ranks->size(), job_.options.batch,
-                            job_.whole_batch()));
+      job_.note(fmt::format("{} ranks x batch {} = {} {} a step", job_.ranks->size(), job_.options.batch,
+                            job_.whole_batch(), samples_word()));
     }
     open_session();
     base_rate_ = session_->learning_rate();
@@ -74,7 +76,7 @@ class Run {
         [&] {
           if (job_.training) train_steps();
           // Weights come first: an evaluation that fails must not lose them.
-          if (!job_.options.save_file.empty()) session_->save(job_.options.save_file);
+          save_weights();
           result_.weights_sha256 = session_->state_sha256();
           if (job_.evaluating && !result_.stopped) evaluate_split();
           finish();
@@ -102,22 +104,35 @@ class Run {
     const double begin = clock_seconds();
     const std::string& init = job_.options.init_file;
     const std::string& resume = job_.options.resume_dir;
+    if (job_.file) job_.file->fill(*session_);
     if (!init.empty()) session_->load(init);
     if (!resume.empty()) session_->load_checkpoint(resume, job_.training);
     if (!init.empty() || !resume.empty())
       job_.phase("load", clock_seconds() - begin, "from " + (resume.empty() ? init : resume));
   }
 
+  void save_weights() {
+    const std::string& path = job_.options.save_file;
+    if (path.empty()) return;
+    if (onnx::is_onnx_path(path)) {
+      if (job_.ranks->rank() == 0) job_.file->save(*session_, path);
+    } else if (job_.saves_folder()) {
+      // What belongs to a model of the hub.
+      session_->save(path + "/model.safetensors");
+      if (job_.ranks->rank() == 0)
+        write_file(path + "/config.json", models::text_model_config(job_.model.name, job_.sizes.classes));
+    } else {
+      session_->save(path);
+    }
+  }
+
   void train_steps() {
     const double started = clock_seconds();
-    Loader loader(*job_.data.train, job_.sampler(), job_.position,
-                  std::max<std::int64_t>(0, job_.steps - job_.first_step));
-    const Inputs inputs{
-        {"images", InputArray([&](void* to) { loader.next_images(static_cast<float*>(to)); })},
-        {"labels", InputArray([&](void* to) { loader.next_labels(static_cast<std::int32_t*>(to)); })}};
+    const std::unique_ptr<Feed> feed = job_.training_feed();
+    const Inputs inputs = feed->inputs();
     const dist::ExchangeStats before = job_.ranks->communicator().stats();
     for (std::int64_t step = job_.first_step; step < job_.steps && !result_.stopped; ++step) {
-      const std::int64_t epoch = loader.position().epoch;
+      const std::int64_t epoch = feed->position().epoch;
       session_->set_learning_rate(job_.options.schedule.at(step, job_.steps, base_rate_));
       const double begin = clock_seconds();
       const StepResult done = session_->step(inputs);
@@ -135,7 +150,7 @@ class Run {
       const bool last = step + 1 == job_.steps || result_.stopped;
       const std::int64_t every = job_.options.checkpoint_every;
       if (!job_.options.checkpoint_dir.empty() && (last || (every > 0 && (step + 1) % every == 0)))
-        session_->save_checkpoint(job_.options.checkpoint_dir, job_.facts(loader.position()),
+        session_->save_checkpoint(job_.options.checkpoint_dir, job_.facts(feed->position()),
                                   job_.options.keep_checkpoints);
     }
     note_exchanges(before);
@@ -144,10 +159,11 @@ class Run {
       notes_.push_back("On average " + why + ".");
     }
     job_.phase("train", clock_seconds() - started,
-               fmt::format("{} steps, {} images", result_.step_seconds.size(),
-                           static_cast<std::int64_t>(result_.step_seconds.size()) * job_.whole_batch()));
-    result_.skipped_samples = loader.skipped_count();
-    const std::vector<std::string> skipped = loader.skipped();
+               fmt::format("{} steps, {} {}", result_.step_seconds.size(),
+                           static_cast<std::int64_t>(result_.step_seconds.size()) * job_.whole_batch(),
+                           samples_word()));
+    result_.skipped_samples = feed->skipped_count();
+    const std::vector<std::string> skipped = feed->skipped();
     for (std::size_t i = 0; i < std::min<std::size_t>(5, skipped.size()); ++i)
       job_.note("skipped: " + skipped[i]);
   }
@@ -179,6 +195,7 @@ class Run {
     const double typical = upper_median(
         {result_.step_seconds.end() - static_cast<std::ptrdiff_t>(recent), result_.step_seconds.end()});
     progress.samples_per_second = static_cast<double>(job_.whole_batch()) / typical;
+    progress.tokens_per_sample = job_.sequence;
     progress.learning_rate = session_->learning_rate();
     progress.seconds_left = typical * static_cast<double>(job_.steps - done);
     progress.stats = stats;
@@ -191,48 +208,46 @@ class Run {
 
   void evaluate_split() {
     const double started = clock_seconds();
-    SamplerOptions options;
-    options.rank = job_.ranks->rank();
-    options.ranks = job_.ranks->size();
-    options.samples = job_.data.test->size();
-    options.batch = job_.options.batch;
-    options.shuffle = false;
-    options.last_batch = LastBatch::fill;
-    options.data_name = job_.data.test->name();
-    const Sampler order(options);
-    const std::int64_t batches = order.batches_per_epoch();
-    Loader loader(*job_.data.test, order, {}, batches);
-    const std::int64_t labels_per_image = job_.data.test->geometry().label_values();
-    std::int64_t correct = 0;
+    const Sampler order = job_.evaluation_sampler();
+    const std::unique_ptr<Feed> feed = job_.evaluation_feed();
+    const Inputs inputs = feed->inputs();
+    std::int64_t correct = 0, labels = 0;
+    double loss = 0;
     std::vector<double> seconds;
-    for (std::int64_t batch = 0; batch < batches; ++batch) {
-      const Inputs inputs{
-          {"images", InputArray([&](void* to) { loader.next_images(static_cast<float*>(to)); })},
-          {"labels", InputArray([&](void* to) {
-             auto* labels = static_cast<std::int32_t*>(to);
-             loader.next_labels(labels);
-             // No answer is right for the images that only fill up the last batch.
-             std::fill(labels + order.valid_samples(batch) * labels_per_image,
-                       labels + job_.options.batch * labels_per_image, -1);
-           })}};
+    for (std::int64_t batch = 0; batch < order.batches_per_epoch(); ++batch) {
       const double begin = clock_seconds();
+      const std::int64_t counted = feed->counted_labels();
       const StepResult done = session_->run(inputs);
-      correct += done.outputs.at("correct").integers()[0];
+      // A batch where nothing counts has no mean.
+      if (counted > 0) loss += done.loss * static_cast<double>(counted);
+      labels += counted;
+      if (!job_.is_text()) correct += done.outputs.at("correct").integers()[0];
       seconds.push_back(clock_seconds() - begin);
     }
-    correct = job_.ranks->sum(correct);
-    result_.test_samples = job_.data.test->size();
-    result_.accuracy =
-        static_cast<double>(correct) / static_cast<double>(job_.data.test->size() * labels_per_image);
+    labels = job_.ranks->sum(labels);
+    result_.test_samples = job_.evaluation_samples();
     if (!job_.training)
       result_.samples_per_second = static_cast<double>(job_.whole_batch()) / upper_median(seconds);
+    if (job_.is_text()) {
+      // The mean over ranks times their number is the sum.
+      result_.validation_loss =
+          job_.ranks->mean(loss) * static_cast<double>(job_.ranks->size()) / static_cast<double>(labels);
+      job_.phase("evaluate", clock_seconds() - started,
+                 fmt::format("{} tokens, loss {:.4f}, perplexity {:.2f}", labels, result_.validation_loss,
+                             std::exp(result_.validation_loss)));
+      return;
+    }
+    result_.accuracy = static_cast<double>(job_.ranks->sum(correct)) / static_cast<double>(labels);
     job_.phase("evaluate", clock_seconds() - started,
                fmt::format("{} images, accuracy {:.2f} %", result_.test_samples, 100 * result_.accuracy));
   }
 
+  const char* samples_word() const { return job_.is_text() ? "sequences" : "images"; }
+
   void finish() {
     result_.model = job_.model.name;
     result_.batch = job_.options.batch;
+    result_.sequence = job_.sequence;
     result_.steps = result_.stopped ? session_->steps_done() : job_.steps;
     result_.seed = job_.seed;
     result_.threads = session_->threads();

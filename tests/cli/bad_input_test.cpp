@@ -2,19 +2,10 @@
 
 #include <fstream>
 
-#include "cli/penstock.h"
+#include "cli/refused.h"
 
 namespace penstock::testing {
 namespace {
-
-/// One line on stderr that contains `text`, nothing on stdout, exit code 2.
-void expect_refused(const std::vector<std::string>& arguments, const std::string& text) {
-  const Outcome outcome = penstock(arguments);
-  const std::string said = ::testing::PrintToString(arguments) + "\n" + outcome.err;
-  EXPECT_EQ(outcome.exit_code, 2) << said;
-  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << said;
-  EXPECT_NE(outcome.err.find(text), std::string::npos) << "expected '" << text << "' in: " << said;
-}
 
 TEST(BadInput, UnknownNames) {
   expect_refused({"train", "resnet51", "--steps", "1"}, "resnet50");

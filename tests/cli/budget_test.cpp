@@ -61,6 +61,32 @@ TEST(Budget, SameBitsUnderAnyBudgetPolicyAndTier) {
   EXPECT_EQ(lms["weights_sha256"], whole["weights_sha256"]);
 }
 
+/// On slices of the batch, the same bits under any budget, policy and pool; the same result within rounding
+/// as on the whole; and less memory will do.
+TEST(Budget, SameBitsOnSlicesOfTheBatch) {
+  // A small rate, because a large one makes more of rounding with each step.
+  const auto slow = with(kResidual, {"--steps", "3", "--lr", "0.001"});
+  const auto uncut = penstock_json(with(slow, {"--policy", "keep"}));
+  const auto sliced = with(slow, {"--slice", "20"});
+  const auto whole = penstock_json(with(sliced, {"--policy", "keep"}));
+  for (std::size_t i = 0; i < uncut["loss"].size(); ++i)
+    EXPECT_NEAR(whole["loss"][i].get<double>(), uncut["loss"][i].get<double>(), 1e-5);
+  EXPECT_NE(whole["weights_sha256"], uncut["weights_sha256"]);
+  const std::int64_t least = smallest_mib(sliced, "window");
+  for (const std::vector<std::string>& how :
+       std::vector<std::vector<std::string>>{{"--policy", "window", "--evaluate"},
+                                             {"--policy", "auto", "--pool", "packed"},
+                                             {"--policy", "auto", "--pool", "virtual"},
+                                             {"--policy", "superneurons"},
+                                             {"--policy", "lms"}}) {
+    const bool tight = how[1] == "window";
+    const std::string budget = std::to_string(tight ? least + 4 : 2 * least) + "MiB";
+    const auto part = penstock_json(with(with(sliced, {"--memory", budget}), how));
+    EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]) << how[1];
+    EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]) << how[1];
+  }
+}
+
 TEST(Budget, SameBitsWithDropoutAndStateOnTheTier) {
   const auto whole = penstock_json(with(kDropout, {"--policy", "keep"}));
   const std::int64_t least = smallest_mib(kDropout, "window");
@@ -95,6 +121,27 @@ TEST(Budget, RefusesWithWhatWouldWork) {
   const auto fits = penstock_json({"train", "resnet20", "--image-size", "32", "--batch", match[1], "--steps",
                                    "2", "--memory", std::to_string(less) + "MiB"});
   EXPECT_LE(fits["peak_rss_bytes"], fits["budget_bytes"]);
+}
+
+TEST(Budget, KeepsALimitOfTheSwapSpaceOrSaysWhatWouldDo) {
+  const auto whole = penstock_json(with(kResidual, {"--policy", "keep"}));
+  const std::int64_t most = whole["in_memory_bytes"].get<std::int64_t>() / kMiB;
+  const std::int64_t least = smallest_mib(kResidual, "window");
+  const auto half = with(kResidual, {"--memory", std::to_string((least + most) / 2) + "MiB"});
+  const auto free = penstock_json(half);
+  const std::int64_t taken = free["swap_file_bytes"].get<std::int64_t>();
+  ASSERT_GT(taken, 0);
+  const auto part = penstock_json(with(half, {"--swap-space", std::to_string(taken / 4)}));
+  EXPECT_LE(part["swap_file_bytes"].get<std::int64_t>(), taken / 4);
+  EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]);
+  EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]);
+  const auto tight = with(kResidual, {"--memory", std::to_string(least + 8) + "MiB", "--policy", "window"});
+  const Outcome outcome = penstock(with(tight, {"--swap-space", "1MiB"}));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(outcome.err, match, std::regex("or --swap-space (\\d+MiB)"))) << outcome.err;
+  penstock_json(with(tight, {"--swap-space", match[1]}));
 }
 
 TEST(Budget, RefusesSwapFoldersThatWillNotDo) {

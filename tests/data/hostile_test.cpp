@@ -30,7 +30,7 @@ using testing::user_error;
 using testing::write_file;
 
 /// Reads all rows of an image.
-void decode(const std::string& path) {
+void try_to_decode(const std::string& path) {
   const auto rows = open_image(path, {});
   std::vector<std::uint8_t> row(static_cast<std::size_t>(rows->width() * rows->channels()));
   for (std::int64_t y = 0; y < rows->height(); ++y) rows->read_row(row.data());
@@ -46,7 +46,7 @@ TEST(Images, ADiskThatFailsIsNoBadImage) {
       FaultyFiles faulty({FileFault::Kind::error, at, EIO, false});
       const FilesReplaced replaced(faulty);
       try {
-        decode(folder / name);
+        try_to_decode(folder / name);
       } catch (const SampleError& error) {
         ADD_FAILURE() << "skipped: " << error.what();
       } catch (const RunError& error) {
@@ -61,8 +61,8 @@ TEST(Images, ADiskThatFailsIsNoBadImage) {
   for (const FileFault::Kind kind : {FileFault::Kind::error, FileFault::Kind::short_count}) {
     FaultyFiles faulty({kind, 2, EINTR, false});
     const FilesReplaced replaced(faulty);
-    decode(folder / "a.png");
-    decode(folder / "a.jpg");
+    try_to_decode(folder / "a.png");
+    try_to_decode(folder / "a.jpg");
   }
 }
 
@@ -167,7 +167,7 @@ TEST(Png, TextsAreNotInflated) {
   text = std::string();
 
   const PeakMemory peak;
-  decode(path);
+  try_to_decode(path);
   EXPECT_LT(peak.grown_bytes(), 16 << 20);
 }
 

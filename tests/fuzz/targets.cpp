@@ -23,6 +23,7 @@ const std::vector<Target>& targets() {
       {"checkpoint", read_checkpoint},
       {"profile", read_profile},
       {"option", read_option},
+      {"onnx", read_onnx},
   };
   return all;
 }

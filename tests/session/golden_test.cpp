@@ -164,7 +164,7 @@ std::vector<GoldenCase> all_cases() {
   for (const Path path : {Path::reference, Path::lowered}) {
     for (const char* model :
          {"lenet", "alexnet", "vgg16", "vgg19", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
-          "resnet152", "resnet-137", "densenet121", "inception-v4", "unet", "unet3d"}) {
+          "resnet152", "resnet-137", "densenet121", "inception-v4", "unet", "unet3d", "vit_b_16"}) {
       cases.push_back({model, path});
     }
   }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "memory/process.h"
+#include "memory/virtual_pool.h"
 #include "models/network_graph.h"
 #include "support/classifier_builder.h"
 #include "support/run_program.h"
@@ -16,7 +17,9 @@
 namespace penstock {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Network small_network(std::int64_t batch = 16) {
   testing::ClassifierBuilder b("small", {batch, 1, 8, 8});
@@ -133,6 +136,36 @@ TEST(SessionBudget, ChangesNoBit) {
       EXPECT_EQ(train(how), expected) << static_cast<int>(policy);
     }
   }
+}
+
+TEST(SessionBudget, AKernelThatMovesNoPagesGivesTheSameBitsAndIsTold) {
+  const bool could = VirtualPool::pages_can_move();
+  std::vector<std::string> notes;
+  const auto train = [&](std::int64_t budget_bytes) {
+    SessionOptions how = options();
+    how.memory.scope = BudgetScope::session;
+    how.memory.pool = PoolKind::paged;
+    how.memory.policy = Policy::window;
+    how.memory.tier = TierKind::ram;
+    how.memory.budget_bytes = budget_bytes;
+    how.on_note = [&](const std::string& line) { notes.push_back(line); };
+    Session session(small_network(), Optimizer::adam(0.01), how);
+    for (int i = 0; i < 3; ++i) session.step(Batch(i).inputs());
+    return session.state_sha256();
+  };
+  std::int64_t budget_bytes = 1 << 20;
+  try {
+    train(budget_bytes);
+    FAIL() << "a budget of 1 MiB cannot do";
+  } catch (const BudgetTooSmall& error) {
+    budget_bytes = error.facts().advised_bytes;
+  }
+  const std::string expected = train(budget_bytes);
+  EXPECT_THAT(notes, Not(Contains(HasSubstr("does not move pages"))));
+  VirtualPool::set_pages_can_move(false);
+  EXPECT_EQ(train(budget_bytes), expected);
+  VirtualPool::set_pages_can_move(could);
+  EXPECT_THAT(notes, Contains(HasSubstr("does not move pages")));
 }
 
 TEST(Session, TellsItsPlan) {
