@@ -25,6 +25,7 @@ void bind_builder_ops(nanobind::class_<NetworkBuilder>& builder);
 void bind_options(nanobind::module_& module);
 void bind_forecast(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
+void bind_onnx(nanobind::module_& module);
 void bind_training(nanobind::module_& module);
 
 /// "float32", "int32", "uint8": NumPy's names.

@@ -13,6 +13,7 @@ NB_MODULE(_core, module) {
   bind_options(module);
   bind_forecast(module);
   bind_session(module);
+  bind_onnx(module);
   bind_training(module);
   module.def("version", &penstock::version);
 }

@@ -109,6 +109,9 @@ void bind_options(nb::module_& module) {
              if (o.memory.profile == ProfileSource::file) o.memory.profile_file = name;
            })
       .def("set_swap_dir", [](SessionOptions& o, const std::string& dir) { o.memory.swap_dir = dir; })
+      .def("set_swap_space", [](SessionOptions& o, std::int64_t bytes) { o.memory.swap_space_bytes = bytes; })
+      .def("set_slice_samples",
+           [](SessionOptions& o, std::int64_t samples) { o.memory.slice_samples = samples; })
       .def("set_plan_file", [](SessionOptions& o, const std::string& path) { o.memory.plan_file = path; })
       .def("set_on_note", [](SessionOptions& o,
                              std::function<void(const std::string&)> tell) { o.on_note = std::move(tell); })

@@ -3,13 +3,13 @@
 #include <penstock/session.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <list>
 #include <memory>
 #include <span>
 
 #include "bindings.h"
+#include "engine.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -19,27 +19,6 @@ namespace {
 
 using Array = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
 using Floats = nb::ndarray<nb::numpy, float>;
-
-/// A session that one thread at a time may call; whoever comes meanwhile is refused, whatever is asked.
-struct Engine {
-  Session session;
-  std::atomic<bool> busy = false;
-
-  Engine(const Network& network, const Optimizer& optimizer, const SessionOptions& options)
-      : session(network, optimizer, options) {}
-
-  /// Calls the session without the interpreter's lock.
-  template <typename Body>
-  auto call(const Body& body) {
-    if (busy.exchange(true)) throw UserError("the session is in use: one thread at a time may call it");
-    struct Done {
-      std::atomic<bool>& flag;
-      ~Done() { flag = false; }
-    } const done{busy};
-    const nb::gil_scoped_release unlocked;
-    return body(session);
-  }
-};
 
 Extents shape_of(const Array& array) {
   Extents shape;
@@ -138,8 +117,17 @@ nb::tuple step(Engine& engine, const std::map<std::string, Array>& arrays) {
   return result_of(engine.call([&](Session& session) { return session.step(given.inputs); }));
 }
 
-nb::tuple run(Engine& engine, const std::map<std::string, Array>& arrays) {
-  const Given given = inputs_of(engine.session.network(), arrays);
+/// What writes an array's bytes is not looked at by the session, which else takes finite numbers only.
+void let_all_numbers_in(Inputs& inputs) {
+  for (auto& [name, input] : inputs) {
+    const std::size_t bytes = input.elements * (input.dtype == DType::u8 ? 1 : 4);
+    input.fill = [from = input.data, bytes](void* to) { std::memcpy(to, from, bytes); };
+  }
+}
+
+nb::tuple run(Engine& engine, const std::map<std::string, Array>& arrays, bool any_numbers) {
+  Given given = inputs_of(engine.session.network(), arrays);
+  if (any_numbers) let_all_numbers_in(given.inputs);
   return result_of(engine.call([&](Session& session) { return session.run(given.inputs); }));
 }
 
@@ -195,7 +183,7 @@ void bind_session(nb::module_& module) {
           },
           "network"_a, "optimizer"_a, "options"_a)
       .def("step", &step, "inputs"_a)
-      .def("run", &run, "inputs"_a)
+      .def("run", &run, "inputs"_a, "any_numbers"_a = false)
       .def_prop_rw(
           "learning_rate", [](Engine& e) { return e.call([](Session& s) { return s.learning_rate(); }); },
           [](Engine& e, double rate) { e.call([&](Session& s) { s.set_learning_rate(rate); }); })

@@ -34,7 +34,7 @@ class Report:
 class Session:
     """A network with its state, trained step by step within a memory budget.
 
-    `model` is a torch.nn.Module, a ps.Network, or the name of a built-in model. `memory` bounds what the session adds to
+    `model` is a torch.nn.Module, a ps.Network, the path of an ONNX file, or the name of a built-in model. `memory` bounds what the session adds to
     the process, `process_memory` the whole process; without either it is what is free, less a margin. Of a module,
     `example` are the arrays of one step (what the module takes, then what the loss takes) and `loss` is a built-in loss;
     without `loss` the module returns the loss itself. One thread at a time may use it. After a ps.RunError, or an
@@ -64,15 +64,19 @@ class Session:
         network = imported.network
         for pattern in (freeze,) if isinstance(freeze, str) else freeze:
             network = network.freeze(pattern)
-        self._module = imported.module
+        self._module, self._onnx_path = imported.module, imported.path
         self.network = network
         shape = network.inputs[0].shape if network.inputs else ()
         self.batch = shape[0] if shape else 1
+        if not network.has_loss:
+            options.setdefault("training", False)
         self._engine = _core.Engine(network, core_of(optimizer),
                                     session_options(memory=memory, process_memory=process_memory, **options))
         ranks.open_sessions.add(self)
         if optimizer is not None and optimizer.lr == 0:
             self._engine.learning_rate = 0.0  # of an optimizer, 0 asks the engine for its default
+        if imported.onnx is not None:
+            imported.onnx.fill(self._engine)
         self._shapes = {name: (tuple(shape), kind) for name, shape, kind in self._engine.state()}
         for name, value in imported.values.items():
             if name in self._shapes:
@@ -162,8 +166,11 @@ class Session:
         return self._core.state_sha256()
 
     def save(self, path):
-        """Parameters and buffers as a safetensors file."""
-        self._core.save(os.fspath(path))
+        """Parameters and buffers as a safetensors file; of an ONNX file's session also as that file with these weights."""
+        if self._onnx_path and _core.is_onnx_path(os.fspath(path)):
+            _core.save_onnx(self._onnx_path, os.fspath(path), self._core)
+        else:
+            self._core.save(os.fspath(path))
 
     def load(self, path):
         """Parameters and buffers of a safetensors file."""

@@ -6,7 +6,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["__init__", "optimizers", "plans", "session", "sizes", "training"])
+@pytest.mark.parametrize("name", ["__init__", "onnx_backend", "optimizers", "plans", "session", "sizes", "training"])
 def test_examples(name):
     module = importlib.import_module("penstock" if name == "__init__" else f"penstock.{name}")
     result = doctest.testmod(module)

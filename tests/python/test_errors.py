@@ -74,6 +74,16 @@ def test_a_builder_names_the_layer():
     refused("first", lambda: net.matmul(x, net.parameter("first", [4, 5]), name="first.product"))
 
 
+def test_a_mask_that_is_trained():
+    net = ps.NetworkBuilder("positions")
+    x, wanted = net.input("x", [2, 1, 3, 4]), net.input("wanted", [2], "int32")
+    y = net.attention(x, x, x, net.parameter("bias", [1, 1, 3, 3]), 1, 1)
+    net.classifier(net.linear("head", net.reshape(y, [2, 12]), 2), wanted)
+    network = net.finish()
+    refused("mask of attention.*depends on parameters", lambda: ps.Session(network, memory="256MiB"))
+    ps.Session(network, memory="256MiB", freeze="bias")
+
+
 def test_two_threads():
     network = deep(64)
     session = ps.Session(network, memory="1GiB", threads=1)

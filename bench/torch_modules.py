@@ -1,0 +1,101 @@
+"""torchvision's networks trained by Penstock and by PyTorch, a step of each in turn: speed and peak memory.
+
+    PYTHONPATH=build/python build/torch-venv/bin/python bench/torch_modules.py [NETWORK ...] [--batch 16] [--steps 5]
+
+Each runs in a process of its own, which waits while the other takes its step; so both see the same load of the machine. PyTorch
+runs in channels-last format, and compiled with --compile. Prints one row a network: seconds of the median step, how many times
+as fast Penstock is, and its peak memory as a share of PyTorch's (what each adds to its process).
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+
+NETWORKS = ["mobilenet_v2", "efficientnet_b0", "convnext_tiny", "vit_b_16", "swin_t", "resnext50_32x4d"]
+
+
+def resident_bytes(field):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
+
+
+def step_of(arguments, name):
+    """What takes one step; the memory before it was made."""
+    import torch
+    import torchvision
+
+    torch.manual_seed(0)
+    module = getattr(torchvision.models, name)()
+    images, labels = torch.randn(arguments.batch, 3, 224, 224), torch.randint(0, 1000, (arguments.batch,))
+    if arguments.worker == "penstock":
+        import penstock as ps
+
+        before = resident_bytes("VmRSS")
+        session = ps.Session(module, example=(images, labels), loss="cross_entropy", memory=arguments.memory, evaluation=False,
+                             record=False, optimizer=ps.SGD(lr=0.01, momentum=0.9))
+        return lambda: session.step(images, labels), before
+    before = resident_bytes("VmRSS")
+    module, images = module.to(memory_format=torch.channels_last), images.contiguous(memory_format=torch.channels_last)
+    forward = torch.compile(module) if arguments.compile else module
+    optimizer = torch.optim.SGD(module.parameters(), 0.01, momentum=0.9)
+
+    def step():
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(forward(images), labels).backward()
+        optimizer.step()
+
+    return step, before
+
+
+def work(arguments):
+    """A step for each line of the input; its seconds and the peak of memory so far as a line of the output."""
+    step, before = step_of(arguments, arguments.networks[0])
+    for _ in sys.stdin:
+        begin = time.perf_counter()
+        step()
+        print(time.perf_counter() - begin, resident_bytes("VmHWM") - before, flush=True)
+
+
+def start(worker, name, arguments):
+    command = [sys.executable, "-W", "ignore", __file__, name, "--worker", worker, "--batch", str(arguments.batch), "--memory",
+               arguments.memory, *(["--compile"] if arguments.compile else [])]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def measure(name, arguments):
+    workers = [start(worker, name, arguments) for worker in ("penstock", "torch")]
+    rows = [[], []]
+    for _ in range(arguments.steps + 1):  # the first step of each touches memory and makes primitives, and is not counted
+        for worker, row in zip(workers, rows):
+            worker.stdin.write("\n")
+            worker.stdin.flush()
+            row.append([float(word) for word in worker.stdout.readline().split()])
+    for worker in workers:
+        worker.stdin.close()
+        worker.wait()
+    seconds = [statistics.median(step[0] for step in row[1:]) for row in rows]
+    peaks = [row[-1][1] for row in rows]
+    print(f"| {name} | {seconds[0]:.2f} | {seconds[1]:.2f} | {seconds[1] / seconds[0]:.2f} | {peaks[0] / 2**20:.0f} MiB | "
+          f"{peaks[1] / 2**20:.0f} MiB | {peaks[0] / peaks[1]:.2f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("networks", nargs="*", default=NETWORKS)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--memory", default="8GiB", help="Penstock's budget")
+    parser.add_argument("--compile", action="store_true", help="PyTorch by torch.compile")
+    parser.add_argument("--worker", choices=("penstock", "torch"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        return work(arguments)
+    print("| network | Penstock, s | PyTorch, s | times as fast | Penstock's peak | PyTorch's | share |\n|---|---|---|---|---|---|---|")
+    for name in arguments.networks:
+        measure(name, arguments)
+
+
+if __name__ == "__main__":
+    main()
