@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CONFIGURE = cmake -S . -B $(1) -G Ninja -DCMAKE_PREFIX_PATH=$(DEPS) $(CMAKE_FLAGS) $(2) >$(1)/configure.log 2>&1 || (cat $(1)/configure.log; false)
 
-.PHONY: all setup build help demo test wheel bench bench-peers format lint asan tsan fuzz install clean
+.PHONY: all setup build help demo test test-torch wheel bench bench-peers format lint asan tsan fuzz install clean
 all: build
 
 help: ## list the targets
@@ -29,6 +29,15 @@ test: build ## run all tests
 	@$(call CONFIGURE,$(BUILD),-DPENSTOCK_PYTHON=ON -DPython_EXECUTABLE=$(abspath build/python-venv/bin/python))
 	@cmake --build $(BUILD) -j $(JOBS) --target test-programs
 	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+
+TORCH_VENV ?= build/torch-venv
+test-torch: build ## run the tests that need PyTorch, in a virtual environment of its own (TORCH_VENV); ARGS=--all for all networks
+	@tools/python_setup.sh build/python-venv tools/requirements.txt
+	@tools/python_setup.sh $(TORCH_VENV) tools/requirements-torch.txt --no-compile
+	@$(call CONFIGURE,$(BUILD),-DPENSTOCK_PYTHON=ON -DPython_EXECUTABLE=$(abspath build/python-venv/bin/python))
+	@cmake --build $(BUILD) -j $(JOBS) --target penstock_python_stub
+	@PYTHONPATH=$(abspath $(BUILD)/python) PYTHONPYCACHEPREFIX=$(abspath $(BUILD)/pycache) OMP_WAIT_POLICY=passive \
+	  XDG_CACHE_HOME=$(abspath $(BUILD)/test-cache) $(TORCH_VENV)/bin/python -m pytest -q -p no:cacheprovider tests/torch $(ARGS)
 
 wheel: setup ## make a Python wheel in build/wheels, with oneDNN and the program in it
 	@tools/python_setup.sh build/python-venv tools/requirements.txt

@@ -24,15 +24,13 @@ UNCOUNTED = 2
 
 
 class Trainee:
-    """A training run that goes on only while step() waits for it."""
+    """A training run that goes on only while step() waits for it. It shows "step N/" after each step."""
 
-    def __init__(self, program, case, steps, folder):
+    def __init__(self, command, folder):
         self.done, self.buffer = 0, b""
         self.terminal, other = pty.openpty()
         environment = dict(os.environ, XDG_CACHE_HOME=folder)
-        self.process = subprocess.Popen(
-            [os.path.abspath(program), "train", *case.split(), "--steps", str(steps), "--seed", "1"],
-            stdout=other, stderr=other, env=environment, cwd=folder)
+        self.process = subprocess.Popen(command, stdout=other, stderr=other, env=environment, cwd=folder)
         os.close(other)
 
     def step(self):
@@ -61,13 +59,21 @@ class Trainee:
         os.close(self.terminal)
 
 
-def compare(programs, case, steps):
-    seconds = [[], []]
-    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        trainees = [Trainee(program, case, steps + UNCOUNTED + 1, folder)
-                    for program, folder in zip(programs, (first, second))]
-        trainees[1].process.send_signal(signal.SIGSTOP)
+def penstock_command(program, case, steps):
+    return [os.path.abspath(program), "train", *case.split(), "--steps", str(steps + UNCOUNTED + 1), "--seed", "1"]
+
+
+def in_turn(commands, steps):
+    """The seconds of so many steps of each command."""
+    seconds = [[] for _ in commands]
+    with tempfile.TemporaryDirectory() as folder:
+        trainees = []
         try:
+            for number, command in enumerate(commands):
+                own = os.path.join(folder, str(number))
+                os.mkdir(own)
+                trainees.append(Trainee(command, own))
+                trainees[-1].process.send_signal(signal.SIGSTOP)
             for step in range(steps + UNCOUNTED):
                 for trainee, own in zip(trainees, seconds):
                     own.append(trainee.step())
@@ -85,7 +91,8 @@ def main():
     options = parser.parse_args()
     print("| job | first, s a step | second, s a step | first is faster by (quartiles) |\n|---|---|---|---|")
     for case in options.cases:
-        mine, other = compare(options.programs, case, options.steps)
+        mine, other = in_turn([penstock_command(program, case, options.steps) for program in options.programs],
+                              options.steps)
         ratios = sorted(b / a for a, b in zip(mine, other))
         quartiles = statistics.quantiles(ratios, n=4)
         print(f"| {case} | {statistics.median(mine):.3f} | {statistics.median(other):.3f} | "

@@ -3,7 +3,7 @@
 # uses no name of another one's: lint, and builds with a cache, read each by itself.
 option(PENSTOCK_QUICK_BUILD "Precompiled headers, several files in one compilation" ON)
 # Not the kernels: what the compiler makes of a loop must not depend on which files stand together.
-set(PENSTOCK_JOINED_FOLDERS cli plan report session data lower fit)
+set(PENSTOCK_JOINED_FOLDERS autodiff base cli data dist fit ir lower memory models onnx plan report session tier training)
 if(CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(PENSTOCK_QUICK_BUILD OFF)
 endif()
@@ -65,9 +65,10 @@ function(penstock_library name)
   set_property(GLOBAL APPEND PROPERTY PENSTOCK_LIBRARIES penstock_${name})
 endfunction()
 
-# penstock_tests(NAME [DEPS ...] [LABELS ...] [SLOW FILTER]): all of tests/NAME/*_test.cpp in one program.
+# penstock_tests(NAME [DEPS ...] [LABELS ...] [SLOW FILTER | APART FILTER]): all of tests/NAME/*_test.cpp in one program. The tests
+# of the filter are one test of ctest's by themselves (SLOW), or left to the caller (APART).
 function(penstock_tests name)
-  cmake_parse_arguments(ARG "" "SLOW" "DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SLOW;APART" "DEPS;LABELS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(NOT sources)
     return()
@@ -84,6 +85,9 @@ function(penstock_tests name)
   else()
     penstock_use_pch(${name}_tests tests)
   endif()
+  if(PENSTOCK_QUICK_BUILD)
+    set_target_properties(${name}_tests PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   # What takes time in them is in the libraries.
   target_compile_options(${name}_tests PRIVATE $<$<CONFIG:Release>:-O0>)
   # Tests that sanitizers would only slow down, or whose memory they would change, run apart.
@@ -91,6 +95,8 @@ function(penstock_tests name)
     add_test(NAME ${name} COMMAND ${name}_tests --gtest_filter=-${ARG_SLOW})
     add_test(NAME ${name}_slow COMMAND ${name}_tests --gtest_filter=${ARG_SLOW})
     set_tests_properties(${name}_slow PROPERTIES LABELS slow TIMEOUT 7200)
+  elseif(ARG_APART)
+    add_test(NAME ${name} COMMAND ${name}_tests --gtest_filter=-${ARG_APART})
   else()
     add_test(NAME ${name} COMMAND ${name}_tests)
   endif()

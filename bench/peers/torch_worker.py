@@ -72,6 +72,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--mode", choices=["eager", "compile", "checkpoint", "budget", "hooks"], default="eager")
     parser.add_argument("--activation-budget", type=float, default=0.5, help="share of activations that `budget` keeps")
+    parser.add_argument("--progress", action="store_true", help="show each step as it ends")
     parser.add_argument("--folder", default=".", help="where `hooks` writes")
     options = parser.parse_args()
 
@@ -99,7 +100,7 @@ def main():
         saved = torch.autograd.graph.saved_tensors_hooks(to_disk.pack, to_disk.unpack)
 
     seconds = []
-    for _ in range(options.steps):
+    for step in range(options.steps):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
         with saved:
@@ -107,6 +108,8 @@ def main():
         loss.backward()
         optimizer.step()
         seconds.append(time.perf_counter() - begin)
+        if options.progress:
+            print(f"step {step + 1}/{options.steps}", flush=True)
     print(json.dumps({"step_seconds": seconds, "peak_rss_bytes": peak_rss_bytes(), "loss": loss.item()}))
 
 
