@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -125,6 +126,14 @@ void predict(const Steps& steps, Fit& fit, const plan::Profile& profile) {
   fit.profile = fit.pool->with_moves(profile, {steps.training, &fit.training->problem, &fit.training->plan},
                                      fit.pool_bytes);
   fit.prediction = plan::simulate(fit.training->problem, fit.training->plan, *fit.profile);
+}
+
+std::int64_t limit_that_counts(const Steps& steps, std::int64_t tier_bytes) {
+  if (tier_bytes == plan::kNoLimit) return tier_bytes;
+  const StorageMap map = map_slots(steps.all());
+  const std::span<const std::int64_t> storages = map.storage_bytes();
+  const std::int64_t all = std::accumulate(storages.begin(), storages.end(), std::int64_t{0});
+  return tier_bytes >= all ? plan::kNoLimit : tier_bytes;
 }
 
 Fit first_fit(const Steps& steps, const Request& request) {

@@ -64,6 +64,10 @@ struct Fit {
   double predicted_seconds() const { return prediction ? prediction->step_seconds : 0; }
 };
 
+/// A limit on the tier's space that some plan of the steps could reach; one that none can is no limit, and
+/// planning need not look at it.
+std::int64_t limit_that_counts(const Steps& steps, std::int64_t tier_bytes);
+
 /// A fit that says whether the budget can hold the steps: by the policy that was asked for, or by one that
 /// plans at once whatever that one can. Throws plan::BudgetError with the smallest budget that works: any
 /// budget from that one up works too.

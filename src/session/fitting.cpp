@@ -111,7 +111,7 @@ fit::Request Fitting::request(std::int64_t budget_bytes, std::int64_t planner_by
   request.division = division(budget_bytes, planner_bytes);
   request.policy = options_.memory.policy;
   request.pool = options_.memory.pool;
-  request.tier_bytes = swap_space_bytes();
+  request.tier_bytes = fit::limit_that_counts(program_.steps(), swap_space_bytes());
   request.lms = options_.memory.lms;
   request.window.window_bytes = options_.memory.window_bytes;
   return request;
@@ -242,10 +242,12 @@ std::int64_t Fitting::smallest_budget() const {
       return round_up(error.needed_bytes() + kUnsteadyBytes + 1, kMiB);
     }
   };
-  std::int64_t enough = least(request(0, 0));
-  if (options_.memory.policy.value_or(Policy::automatic) != Policy::automatic) return enough;
-  // Where space on the tier is scarce, computing again may do with less: that has to be tried.
   fit::Request with_space = request(0, 0);
+  std::int64_t enough = least(with_space);
+  if (options_.memory.policy.value_or(Policy::automatic) != Policy::automatic ||
+      with_space.tier_bytes == plan::kNoLimit)
+    return enough;
+  // Where space on the tier is scarce, computing again may do with less: that has to be tried.
   with_space.tier_bytes = plan::kNoLimit;
   std::int64_t too_little = least(with_space) - 1;
   while (enough - too_little > std::max(enough / 16, kMiB)) {

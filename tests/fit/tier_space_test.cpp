@@ -30,6 +30,17 @@ struct LimitedSubject {
   Steps steps;
 };
 
+/// Space for every storage at once is all that a plan can take.
+TEST(FitTierSpace, ALimitThatNoPlanReachesIsNone) {
+  const LimitedSubject subject(1);
+  const StorageMap map = map_slots(subject.steps.all());
+  std::int64_t all = 0;
+  for (const std::int64_t bytes : map.storage_bytes()) all += bytes;
+  EXPECT_EQ(limit_that_counts(subject.steps, all), plan::kNoLimit);
+  EXPECT_EQ(limit_that_counts(subject.steps, all - 1), all - 1);
+  EXPECT_EQ(limit_that_counts(subject.steps, 0), 0);
+}
+
 /// Fits keep a limit of the space on the tier, and a refusal names memory with which the policy can do and
 /// space with which the budget does.
 TEST(FitTierSpace, IsKeptOrTheRefusalNamesWhatWouldDo) {
