@@ -57,7 +57,7 @@ format: ## format the code
 lint: setup ## check format, clang-tidy
 	@tools/setup.sh $(DEPS) packages-lint.txt
 	@mkdir -p build/lint
-	@$(call CONFIGURE,build/lint,-DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DPENSTOCK_QUICK_BUILD=OFF -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=6)
+	@$(call CONFIGURE,build/lint,-DCMAKE_BUILD_TYPE=$(BUILD_TYPE) -DPENSTOCK_QUICK_BUILD=OFF -DPENSTOCK_JOIN=ON)
 	@tools/lint.sh build/lint $(JOBS)
 
 asan: setup ## tests under AddressSanitizer and UBSan

@@ -7,6 +7,7 @@ set(PENSTOCK_JOINED_FOLDERS autodiff base cli data dist fit ir lower memory mode
 if(CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(PENSTOCK_QUICK_BUILD OFF)
 endif()
+option(PENSTOCK_JOIN "Several files in one compilation, whatever the rest of a quick build" ${PENSTOCK_QUICK_BUILD})
 
 # penstock_pch(NAME HEADER [PROGRAM] [OPTIONS ...] [DEPS ...]): for libraries, or programs, that are compiled with
 # these options.
@@ -45,7 +46,7 @@ function(penstock_library name)
     add_library(penstock_${name} STATIC ${sources})
     target_include_directories(penstock_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
     target_link_libraries(penstock_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
-    if(PENSTOCK_QUICK_BUILD AND name IN_LIST PENSTOCK_JOINED_FOLDERS)
+    if(PENSTOCK_JOIN AND name IN_LIST PENSTOCK_JOINED_FOLDERS)
       set_target_properties(penstock_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
     endif()
     if(name STREQUAL "cli")

@@ -16,6 +16,6 @@ for entry in json.loads((build / "compile_commands.json").read_text()):
     if any(file.is_relative_to(folder / "src") for folder in (build, pathlib.Path.cwd())):
         print(file)
 PY
-  xargs -P "$jobs" -n 1 clang-tidy --quiet -p "$build_dir" \
+  xargs -P "$jobs" -n 1 clang-tidy --quiet -p "$build_dir" --checks=-bugprone-suspicious-include \
     --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas 2>/dev/null
 echo "lint: clean"
