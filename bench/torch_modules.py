@@ -3,15 +3,22 @@
     PYTHONPATH=build/python build/torch-venv/bin/python bench/torch_modules.py [NETWORK ...] [--batch 16] [--steps 5]
 
 Each runs in a process of its own, which waits while the other takes its step; so both see the same load of the machine. PyTorch
-runs in channels-last format, and compiled with --compile. Prints one row a network: seconds of the median step, how many times
-as fast Penstock is, and its peak memory as a share of PyTorch's (what each adds to its process).
+runs in channels-last format, with the C library's allocator tuned to keep its memory (--allocator default: as it is), and compiled
+with --compile. Prints one row a network: seconds of the median step, how many times as fast Penstock is, and its peak memory as a
+share of PyTorch's. Memory is what each adds to its process from the moment when module and images are there, until the last
+step's end: for Penstock that is the import as well, for both gradients, momentum, and the weights where they are copied.
 """
 
 import argparse
+import os
+import pathlib
 import statistics
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "peers"))
+from contenders import TUNED  # noqa: E402
 
 NETWORKS = ["mobilenet_v2", "efficientnet_b0", "convnext_tiny", "vit_b_16", "swin_t", "resnext50_32x4d"]
 
@@ -61,7 +68,9 @@ def work(arguments):
 def start(worker, name, arguments):
     command = [sys.executable, "-W", "ignore", __file__, name, "--worker", worker, "--batch", str(arguments.batch), "--memory",
                arguments.memory, *(["--compile"] if arguments.compile else [])]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    tuned = worker == "torch" and arguments.allocator == "tuned"
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                            env=os.environ | (TUNED if tuned else {}))
 
 
 def measure(name, arguments):
@@ -87,6 +96,7 @@ def main():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--memory", default="8GiB", help="Penstock's budget")
+    parser.add_argument("--allocator", choices=("tuned", "default"), default="tuned", help="PyTorch's")
     parser.add_argument("--compile", action="store_true", help="PyTorch by torch.compile")
     parser.add_argument("--worker", choices=("penstock", "torch"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()

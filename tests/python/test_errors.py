@@ -2,6 +2,7 @@
 
 import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -112,6 +113,25 @@ def test_two_threads():
     done = session.steps_done
     session.step(*arrays)
     assert session.steps_done == done + 1
+
+
+def test_after_an_error(tmp_path):
+    """A disk that takes no more ends the session; whatever is asked of it then is refused, and a new one works."""
+    network = deep(64)
+    arrays = batch_of(network)
+    options = dict(memory="48MiB", policy="window", swap_dir=tmp_path)
+    session = ps.Session(network, **options)
+    assert session.plan.step.swapped_out_bytes > 0
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        refused("to the tier failed", lambda: session.step(*arrays), ps.RunError)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    for call in (lambda: session.step(*arrays), session.state_dict, session.state_sha256):
+        refused("session has ended.*make a new one", call)
+    session.close()
+    ps.Session(network, **options).step(*arrays)
 
 
 def test_closed(session):

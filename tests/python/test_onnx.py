@@ -126,6 +126,32 @@ def test_files_that_are_refused(tmp_path):
         ps.Session("missing.onnx", memory="64MiB")
 
 
+def test_hostile_files(tmp_path):
+    """What C++ refuses comes out as one line, and the process lives on."""
+
+    def refusal(nodes, weights=()):
+        graph = helper.make_graph(nodes, "hostile", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
+        path = tmp_path / "inner" / "hostile.onnx"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]).SerializeToString())
+        with pytest.raises(ps.UserError) as raised:
+            ps.Session(path, memory="64MiB")
+        assert "\n" not in str(raised.value)
+        return str(raised.value)
+
+    node = helper.make_node
+    assert "(Nonsense)" in refusal([node("Nonsense", ["x"], ["y"])])
+    assert "cycle" in refusal([node("Add", ["x", "y"], ["z"]), node("Relu", ["z"], ["y"])])
+    huge = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2**62, 2**62])
+    assert "too large" in refusal([node("MatMul", ["x", "w"], ["y"])], [huge])
+    assert "[2, 6]" in refusal([node("MatMul", ["x", "w"], ["y"])], [numpy_helper.from_array(np.ones((5, 3), np.float32), "w")])
+    (tmp_path / "secret.bin").write_bytes(bytes(72))
+    away = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[6, 3], data_location=TensorProto.EXTERNAL)
+    away.external_data.add(key="location", value="../secret.bin")
+    assert "outside of the folder" in refusal([node("MatMul", ["x", "w"], ["y"])], [away])
+
+
 def test_a_model_of_free_shapes_runs_for_each(tmp_path):
     path = tmp_path / "line.onnx"
     x, _, weight = line(path)
