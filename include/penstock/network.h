@@ -105,6 +105,7 @@ struct ModelOptions {
   std::int64_t classes = 0;
   double width = 1;     ///< multiplies every channel count inside the network: small instances for tests
   bool dropout = true;  ///< false: leaves dropout layers out
+  std::int64_t sequence = 0;  ///< of text: tokens of a sample; 0: as many as the model has positions
 };
 
 struct ModelInfo {

@@ -63,6 +63,9 @@ struct MemoryOptions {
   std::string plan_file;     ///< a plan that Session::save_plan() wrote; empty: the session plans itself
 };
 
+/// What Adam's moments are kept as.
+enum class MomentType : std::uint8_t { f32, bf16 };
+
 enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
 
 /// PyTorch's rules and defaults. The learning rate may change from step to step
@@ -73,7 +76,16 @@ struct Optimizer {
   float momentum = 0;        ///< sgd
   bool nesterov = false;     ///< sgd
   float weight_decay = 0;    ///< added to the gradient; adamw: taken off the parameter
+  /// Only parameters of two axes and more decay: weights of layers and embeddings, but neither biases nor
+  /// what norms scale and shift by.
+  bool decay_matrices_only = false;
+  /// All gradients are scaled down by one factor where their norm, taken over all parameters, is above this.
+  /// 0: they are not.
+  float clip_norm = 0;
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F;  ///< adam, adamw
+  /// adam, adamw. bf16 halves the moments' memory and traffic; they are rounded up or down by chance, so that
+  /// they stay right on average.
+  MomentType moments = MomentType::f32;
 
   static Optimizer sgd(double learning_rate = 0, float momentum = 0);
   static Optimizer adam(double learning_rate = 0);
@@ -101,6 +113,10 @@ struct Phase {
 struct SessionOptions {
   MemoryOptions memory;
   RankOptions ranks;
+  /// Micro-batches a step. The network is made for one of them, and a step takes as many, one behind the
+  /// other along the first axis of each input; its loss is their mean. Gradients are added up, and parameters
+  /// change once.
+  std::int64_t accumulate = 1;
   std::uint64_t seed = 0;
   int threads = 0;         ///< compute threads; 0: as many as OpenMP would use
   bool training = true;    ///< false: run() only, and no optimizer state

@@ -55,7 +55,8 @@ struct OutputArray {
 
 /// What a step gave.
 struct StepResult {
-  double loss = 0;  ///< with ranks: the mean over all of them
+  double loss = 0;           ///< with ranks: the mean over all of them
+  double gradient_norm = 0;  ///< over all parameters, before they were clipped; 0: nothing is clipped
   std::map<std::string, OutputArray> outputs;
   StepStats stats;
 };
@@ -138,7 +139,8 @@ class Session {
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  /// Trains once. Every input of the network must be given, each of its type and size.
+  /// Trains once. Every input of the network must be given, each of its type and size: of as many
+  /// micro-batches as a step has, one behind the other, and outputs come so too.
   StepResult step(const Inputs& inputs);
   /// Computes the outputs without training: dropout is off, batch norm uses the running statistics. Inputs
   /// may be left out; outputs that depend on them are left out of the result then.
@@ -227,7 +229,8 @@ struct ForecastRequest {
 
 /// Says what a session with the same options would do, and trains nothing. Takes little memory and no space
 /// on the tier, and works from a profile that is there already, or else from an estimate (unless the options
-/// want it measured). A budget that is too small is no error here.
+/// want it measured). A budget that is too small is no error here. Where a step has several micro-batches,
+/// `network` and `batch` are of one of them, and the largest batch is of all.
 ForecastTable forecast(const NetworkOfBatch& network, std::int64_t batch, const Optimizer& optimizer,
                        const SessionOptions& options, const ForecastRequest& request = {});
 
@@ -236,8 +239,10 @@ std::int64_t largest_batch_below(const NetworkOfBatch& network, std::int64_t bat
                                  const Optimizer& optimizer, const SessionOptions& options);
 
 /// What one budget gives as a few lines, and several as a table: as `penstock plan` says it.
-std::string forecast_text(const Forecast& forecast, const std::string& network, std::int64_t batch);
-std::string forecast_text(const ForecastTable& table, std::int64_t batch);
+/// `tokens`: of a sample of text, for speeds in tokens; 0: samples are counted.
+std::string forecast_text(const Forecast& forecast, const std::string& network, std::int64_t batch,
+                          std::int64_t tokens = 0);
+std::string forecast_text(const ForecastTable& table, std::int64_t batch, std::int64_t tokens = 0);
 
 /// The version of the library: "0.1.0".
 const char* version();

@@ -44,6 +44,7 @@ struct Progress {
   std::int64_t steps = 0;  ///< steps in all
   std::int64_t epoch = 0;
   double loss = 0;
+  double gradient_norm = 0;  ///< of the last step; 0: gradients are not clipped
   double step_seconds = 0;
   double samples_per_second = 0;
   std::int64_t tokens_per_sample = 0;  ///< of text; 0: samples are images
@@ -92,13 +93,14 @@ struct TrainingResult {
   std::int64_t batch = 0, steps = 0;
   int threads = 0;
   std::uint64_t seed = 0;
-  std::vector<double> loss;          ///< one a step
-  std::vector<double> step_seconds;  ///< one a step
-  double samples_per_second = 0;     ///< median of the steps after the first
-  double startup_seconds = 0;        ///< before the first step
-  double accuracy = -1;              ///< on the test split; negative: not evaluated
-  std::int64_t sequence = 0;         ///< of text: tokens of a sample
-  double validation_loss = -1;       ///< of text: the mean over all tokens; negative: not evaluated
+  std::vector<double> loss;           ///< one a step
+  std::vector<double> gradient_norm;  ///< one a step where gradients are clipped
+  std::vector<double> step_seconds;   ///< one a step
+  double samples_per_second = 0;      ///< median of the steps after the first
+  double startup_seconds = 0;         ///< before the first step
+  double accuracy = -1;               ///< on the test split; negative: not evaluated
+  std::int64_t sequence = 0;          ///< of text: tokens of a sample
+  double validation_loss = -1;        ///< of text: the mean over all tokens; negative: not evaluated
   std::int64_t test_samples = 0;
   std::int64_t skipped_samples = 0;  ///< that did not decode
   std::int64_t peak_rss_bytes = 0;

@@ -50,4 +50,10 @@ void CounterRandom::fill_normal(float* values, std::int64_t count, float scale) 
   });
 }
 
+std::uint32_t name_key(std::string_view name) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
 }  // namespace penstock

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace penstock {
 
@@ -12,7 +13,8 @@ enum class RandomPurpose : std::uint32_t {
   shuffle = 3,
   synthetic = 4,
   augment = 5,
-  draw = 6
+  draw = 6,
+  round = 7
 };
 
 /// A counter-based generator (Philox 4x32, 10 rounds): each number is a pure function of
@@ -67,5 +69,8 @@ class CounterRandom {
   std::uint32_t step_;
   std::uint32_t op_;
 };
+
+/// A stream of its own for each name (FNV-1a).
+std::uint32_t name_key(std::string_view name);
 
 }  // namespace penstock

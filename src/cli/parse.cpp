@@ -84,6 +84,29 @@ bool parse_dynamic_kernels(const std::string& text) {
   throw UserError(fmt::format("--kernels '{}' is not known; there are fixed and dynamic", text));
 }
 
+bool parse_decay(const std::string& text) {
+  if (text == "all") return false;
+  if (text == "matrices") return true;
+  throw UserError(fmt::format("--decay '{}' is not known; there are all and matrices", text));
+}
+
+MomentType parse_moments(const std::string& text) {
+  if (text == "f32") return MomentType::f32;
+  if (text == "bf16") return MomentType::bf16;
+  throw UserError(fmt::format("--state-dtype '{}' is not known; there are f32 and bf16", text));
+}
+
+std::pair<float, float> parse_betas(const std::string& text) {
+  float first = 0, second = 0;
+  const char* end = text.data() + text.size();
+  const auto one = std::from_chars(text.data(), end, first);
+  if (one.ec == std::errc() && one.ptr != end && *one.ptr == ',') {
+    const auto two = std::from_chars(one.ptr + 1, end, second);
+    if (two.ec == std::errc() && two.ptr == end) return {first, second};
+  }
+  throw UserError(fmt::format("--betas: '{}' is not two numbers; write them as 0.9,0.95", text));
+}
+
 Schedule parse_schedule(const std::string& text) {
   Schedule schedule;
   std::vector<std::string> parts;

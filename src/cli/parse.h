@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "penstock/options.h"
 #include "penstock/training.h"
@@ -20,6 +21,11 @@ TierKind parse_tier(const std::string& text);
 VerifyMode parse_verify(const std::string& text);
 OptimizerKind parse_optimizer(const std::string& text);
 bool parse_dynamic_kernels(const std::string& text);
+/// "all" or "matrices": whether only parameters of two axes and more decay.
+bool parse_decay(const std::string& text);
+MomentType parse_moments(const std::string& text);
+/// "0.9,0.95"
+std::pair<float, float> parse_betas(const std::string& text);
 /// "constant", "step:EVERY[,FACTOR]" (times FACTOR, 0.1 by default, each EVERY steps), "cosine" (to zero);
 /// each may end in ",warmup:N" (linear over the first N steps).
 Schedule parse_schedule(const std::string& text);

@@ -81,9 +81,9 @@ void print_result(const PlanCommand& command, const ForecastTable& table) {
   }
   const Forecast& first = table.budgets.front();
   if (command.run.words.memory.empty()) {
-    fmt::print("{}", report::forecast_table(table, batch));
+    fmt::print("{}", report::forecast_table(table, batch, text ? sequence : 0));
   } else if (first.feasible) {
-    fmt::print("{}", report::forecast_text(first, model, batch));
+    fmt::print("{}", report::forecast_text(first, model, batch, text ? sequence : 0));
   }
   if (command.request.largest_batch) {
     if (table.largest_batch > 0) {

@@ -63,6 +63,7 @@ std::string progress_text(const Progress& progress, int width) {
   std::vector<Part> parts;
   parts.push_back({fmt::format("step {}/{}", progress.step, progress.steps), 0});
   parts.push_back({fmt::format("loss {:.4f}", progress.loss), 1});
+  if (progress.gradient_norm > 0) parts.push_back({fmt::format("norm {:.3g}", progress.gradient_norm), 7});
   parts.push_back({rate_text(progress.samples_per_second, progress.tokens_per_sample), 3});
   std::string memory = format_bytes(progress.memory_bytes);
   if (progress.budget_bytes > 0) memory += fmt::format(" of {}", format_bytes(progress.budget_bytes));

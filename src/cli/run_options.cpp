@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/bytes.h"
 #include "base/text_file.h"
@@ -130,6 +131,22 @@ void add_optimizer_options(CLI::App& command, RunOptions& run) {
   rule->add_option("--weight-decay", optimizer.weight_decay, "decay of the weights")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+  rule->add_option("--decay", run.words.decay,
+                   "what the weights' decay is for: all | matrices (parameters of two axes and more: neither "
+                   "biases nor norms)")
+      ->capture_default_str();
+  rule->add_option("--betas", run.words.betas, "of adam and adamw: B1,B2 (0.9,0.999)");
+  rule->add_option("--clip", optimizer.clip_norm,
+                   "scale gradients down to this norm, taken over all of them (0: do not)")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  rule->add_option("--accumulate", run.options.session.accumulate,
+                   "micro-batches a step: the batch in so many parts, whose gradients are added up")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  rule->add_option("--state-dtype", run.words.state_dtype,
+                   "keep the moments of adam and adamw as f32 | bf16 (rounded by chance, half of the memory)")
+      ->capture_default_str();
   rule->add_option("--schedule", run.words.schedule,
                    "constant | step:EVERY[,FACTOR] | cosine; ,warmup:N may follow")
       ->capture_default_str();
@@ -166,6 +183,10 @@ void read_words(RunOptions& run) {
   options.optimizer.kind = parse_optimizer(words.optimizer);
   if (options.optimizer.kind != OptimizerKind::sgd) options.optimizer.momentum = 0;
   options.schedule = parse_schedule(words.schedule);
+  options.optimizer.decay_matrices_only = parse_decay(words.decay);
+  options.optimizer.moments = parse_moments(words.state_dtype);
+  if (!words.betas.empty())
+    std::tie(options.optimizer.beta1, options.optimizer.beta2) = parse_betas(words.betas);
 }
 
 Detail detail_of(const RunOptions& run) {
@@ -205,6 +226,7 @@ std::string result_json(const TrainingResult& result) {
   json["threads"] = result.threads;
   json["seed"] = result.seed;
   json["loss"] = result.loss;
+  if (!result.gradient_norm.empty()) json["gradient_norm"] = result.gradient_norm;
   json["step_seconds"] = result.step_seconds;
   json["images_per_second"] = result.samples_per_second;
   if (result.sequence > 0) {

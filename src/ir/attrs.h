@@ -104,16 +104,24 @@ struct TransposeAttrs {
   bool operator==(const TransposeAttrs&) const = default;
 };
 /// `begin`: the update is of dp's elements only, which lie in p from there on; m and v have dp's shape.
+/// The gradient is dp times `gradient_scale` and, if `clipped`, times the last input, which is one number.
 struct SgdAttrs {
   float momentum = 0, weight_decay = 0;
   bool nesterov = false;
   std::int64_t begin = 0;
+  float gradient_scale = 1;
+  bool clipped = false;
   bool operator==(const SgdAttrs&) const = default;
 };
 struct AdamAttrs {
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F, weight_decay = 0;
   bool decoupled = false;  ///< AdamW
   std::int64_t begin = 0;
+  float gradient_scale = 1;
+  bool clipped = false;
+  /// m and v are kept in bfloat16, rounded up or down by chance, drawn from (seed, step, key, element).
+  bool bf16_moments = false;
+  std::uint32_t key = 0;  ///< which parameter; 0 where nothing is drawn
   bool operator==(const AdamAttrs&) const = default;
 };
 /// How ranks average an array, by slices of rank_slice(): all get all of it, or each gets its own slice and

@@ -108,6 +108,8 @@ void write_attrs(AttrsWriter& w, const SgdAttrs& a) {
   w.value("weight_decay", a.weight_decay, 0.0F);
   w.flag("nesterov", a.nesterov);
   if (a.begin > 0) w.item(fmt::format("begin {}", a.begin));
+  w.value("gradient_scale", a.gradient_scale, 1.0F);
+  w.flag("clipped", a.clipped);
 }
 
 void write_attrs(AttrsWriter& w, const AdamAttrs& a) {
@@ -117,6 +119,10 @@ void write_attrs(AttrsWriter& w, const AdamAttrs& a) {
   w.value("weight_decay", a.weight_decay, 0.0F);
   w.flag("decoupled", a.decoupled);
   if (a.begin > 0) w.item(fmt::format("begin {}", a.begin));
+  w.value("gradient_scale", a.gradient_scale, 1.0F);
+  w.flag("clipped", a.clipped);
+  w.flag("bf16_moments", a.bf16_moments);
+  w.value("key", a.key, 0U);
 }
 
 void write_attrs(AttrsWriter& w, const ExchangeAttrs& a) {

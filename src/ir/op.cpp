@@ -80,21 +80,49 @@ const char* exchange_name(ExchangeKind kind) {
   throw InternalError("exchange_name: not an exchange");
 }
 
+bool is_update(OpKind kind) {
+  return kind == OpKind::sgd_update || kind == OpKind::adam_update;
+}
+
 std::int64_t update_begin(const Op& op) {
   const auto* sgd = op.attrs.get_if<SgdAttrs>();
   return sgd != nullptr ? sgd->begin : op.attrs_as<AdamAttrs>().begin;
 }
 
-void set_update_begin(Op& op, std::int64_t begin) {
+namespace {
+
+/// Changes attributes that both updates have.
+template <typename Change>
+void change_update(Op& op, const Change& change) {
   if (const auto* sgd = op.attrs.get_if<SgdAttrs>()) {
     SgdAttrs changed = *sgd;
-    changed.begin = begin;
+    change(changed);
     op.attrs = changed;
     return;
   }
   auto changed = op.attrs_as<AdamAttrs>();
-  changed.begin = begin;
+  change(changed);
   op.attrs = changed;
+}
+
+}  // namespace
+
+void set_update_begin(Op& op, std::int64_t begin) {
+  change_update(op, [&](auto& attrs) { attrs.begin = begin; });
+}
+
+float gradient_scale(const Op& op) {
+  const auto* sgd = op.attrs.get_if<SgdAttrs>();
+  return sgd != nullptr ? sgd->gradient_scale : op.attrs_as<AdamAttrs>().gradient_scale;
+}
+
+void set_gradient_scale(Op& op, float scale) {
+  change_update(op, [&](auto& attrs) { attrs.gradient_scale = scale; });
+}
+
+void clip_update(Op& op, TensorId scale) {
+  change_update(op, [](auto& attrs) { attrs.clipped = true; });
+  op.inputs.push_back(scale);
 }
 
 }  // namespace penstock::ir

@@ -99,10 +99,10 @@ enum class OpKind : std::uint8_t {
   linear_cross_entropy,           ///< x[...,D], w[V,D], labels(s32)[...] -> loss[1], log-sums[rows]: mean over labels that are not negative  OutputLossAttrs
   linear_cross_entropy_backward,  ///< x, w, labels, log-sums, (dx so far) -> dx, dw        OutputLossAttrs
   sum_squares,         ///< x0, x1, ... -> y[1]                                             NoAttrs
-  clip_scale,          ///< sums of squares s0, s1, ... -> y[1] = min(1, norm / sqrt(s0 + s1 + ...))  ClipAttrs
+  clip_scale,          ///< sums of squares s0, s1, ... -> y[1] = min(1, norm / n), n[1] = sqrt(weight (s0 + s1 + ...))  ClipAttrs
 
-  sgd_update,   ///< p, dp, (m) -> p', (m')                                                 SgdAttrs
-  adam_update,  ///< p, dp, m, v -> p', m', v'                                              AdamAttrs
+  sgd_update,   ///< p, dp, (m), (scale[1]) -> p', (m')                                     SgdAttrs
+  adam_update,  ///< p, dp, m, v, (scale[1]) -> p', m', v'                                  AdamAttrs
 
   // Between ranks; see ExchangeAttrs. What is on its way belongs to the network until the op that waits for it.
   reduce_start,  ///< dp0, dp1, ... -> bucket: one behind the other, and starts to average it over the ranks  ExchangeAttrs
@@ -141,8 +141,15 @@ struct Op {
   }
 };
 
-/// Of sgd_update and adam_update: where in the parameter the elements lie that the op updates.
+/// sgd_update or adam_update.
+bool is_update(OpKind kind);
+/// Of an update: where in the parameter the elements lie that the op updates.
 std::int64_t update_begin(const Op& op);
 void set_update_begin(Op& op, std::int64_t begin);
+/// Of an update: what it multiplies the gradient by.
+float gradient_scale(const Op& op);
+void set_gradient_scale(Op& op, float scale);
+/// Gives an update the factor `scale`, a tensor, as its last input.
+void clip_update(Op& op, TensorId scale);
 
 }  // namespace penstock::ir

@@ -26,6 +26,7 @@ void write_attrs(AttrsWriter& w, const AttentionAttrs& a) {
   w.value("scale", a.scale, 1.0F);
   w.value("dropout", a.dropout, 0.0F);
   w.value("key", a.key, 0U);
+  w.value<std::int64_t>("first sample", a.first_sample, 0);
 }
 
 void write_attrs(AttrsWriter& w, const LayerNormAttrs& a) {
@@ -61,6 +62,7 @@ void write_attrs(AttrsWriter& w, const OutputLossAttrs& a) {
 
 void write_attrs(AttrsWriter& w, const ClipAttrs& a) {
   w.value("norm", a.norm, 1.0F);
+  w.value("weight", a.weight, 1.0F);
 }
 
 }  // namespace penstock::ir

@@ -16,8 +16,9 @@ struct AttentionAttrs {
   std::int64_t heads = 1, kv_heads = 1;  ///< heads / kv_heads queries' heads share one of keys and values
   bool causal = false;                   ///< query i sees keys 0 to i
   float scale = 1;
-  float dropout = 0;      ///< of probabilities; drawn again from (seed, step, key, element)
-  std::uint32_t key = 0;  ///< which dropout of the network
+  float dropout = 0;              ///< of probabilities; drawn again from (seed, step, key, element)
+  std::uint32_t key = 0;          ///< which dropout of the network
+  std::int64_t first_sample = 0;  ///< of a micro-batch with dropout: as DropoutAttrs::first_sample
   bool operator==(const AttentionAttrs&) const = default;
 };
 /// Layer norm, or RMS norm: y = x / sqrt(mean(x^2) + epsilon) * gamma.
@@ -57,6 +58,7 @@ struct OutputLossAttrs {
 };
 struct ClipAttrs {
   float norm = 1;
+  float weight = 1;  ///< what the sum of squares is multiplied by before its root is taken
   bool operator==(const ClipAttrs&) const = default;
 };
 

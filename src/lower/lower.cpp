@@ -8,6 +8,7 @@ Executable lower(const ir::Graph& graph, kernels::Backend& backend, const LowerO
                  const Executable* fixed_state) {
   Executable executable = assign_layouts(graph, backend, fixed_state);
   if (options.exchange.ranks > 1) exchange_gradients(executable, backend, options.exchange);
+  if (options.clip_norm > 0) clip_gradients(executable, backend, options);
   if (options.in_place) share_in_place(executable);
   executable.graph = compact(std::move(executable.graph));
   ir::verify(executable.graph);

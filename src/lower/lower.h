@@ -41,6 +41,13 @@ ir::Graph slice_updates(ir::Graph graph, std::int64_t slice_bytes = std::int64_t
 /// in a fixed order. Ops on one vector a sample stay whole. 0, or not less than the batch: nothing is cut.
 ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples);
 
+/// Whole step on a micro-batch -> whole step on `count` of them: forward and backward run on one micro-batch
+/// after the other, gradients are added up in their order, and each update stands in the last one, where its
+/// gradient is complete. Inputs are those of all micro-batches, one behind the other along the first axis;
+/// so are outputs, but for the loss, which is the mean. Gradients are of that mean. Batch norm takes each
+/// micro-batch by itself, and its running statistics change with each. 1: the same step.
+ir::Graph accumulate(ir::Graph graph, std::int64_t count);
+
 /// Optimizer state of which each rank holds a part: rank q has floats [bounds[q], bounds[q + 1]) of its
 /// memory. In the graph the state is this rank's part, under the same name, or it is not there where that is
 /// empty.
@@ -82,12 +89,17 @@ struct ExchangeOptions {
 struct LowerOptions {
   bool in_place = true;
   ExchangeOptions exchange = {};
+  float clip_norm = 0;  ///< gradients are scaled down to this norm; 0: they are not
 };
 
+/// The output that has the norm of the gradients where they are clipped.
+inline constexpr const char* kGradientNorm = "gradients.norm";
+
 /// Chooses layouts and kernels (assign_layouts), puts exchanges between ranks before the updates
-/// (exchange_gradients), then shares storages where an op may overwrite an input that
-/// nobody reads later (share_in_place). `fixed_state`: layouts of state tensors by name that are already
-/// decided (the evaluation graph takes those of the training graph), may be null.
+/// (exchange_gradients), has updates wait for the gradients' norm (clip_gradients), then shares storages
+/// where an op may overwrite an input that nobody reads later (share_in_place). `fixed_state`: layouts of
+/// state tensors by name that are already decided (the evaluation graph takes those of the training graph),
+/// may be null.
 Executable lower(const ir::Graph& graph, kernels::Backend& backend, const LowerOptions& options = {},
                  const Executable* fixed_state = nullptr);
 

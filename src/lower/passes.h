@@ -29,6 +29,13 @@ Executable assign_layouts(const ir::Graph& graph, kernels::Backend& backend, con
 /// late as the options allow.
 void exchange_gradients(Executable& executable, kernels::Backend& backend, const ExchangeOptions& options);
 
+/// Scales all gradients by one factor, so that their norm over all parameters is at most that of the options.
+/// The squares of a gradient are summed where it is complete; the updates, which otherwise stand there, come
+/// behind the last one, and until then gradients are storages that a plan may swap. The norm becomes an
+/// output. With ranks it is that of the averaged gradient, where the optimizer is sharded put together of the
+/// ranks' parts.
+void clip_gradients(Executable& executable, kernels::Backend& backend, const LowerOptions& options);
+
 /// Lets an output take the storage of an input that its kernel may overwrite and that nobody reads later.
 void share_in_place(Executable& executable);
 

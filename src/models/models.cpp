@@ -200,9 +200,12 @@ Network Network::model(const std::string& name, const ModelOptions& options) {
   if (models::is_text_model(name)) {
     if (options.channels != 0 || options.image_size != 0)
       throw UserError(fmt::format("{} takes text: it has neither channels nor an image size", name));
-    return models::build_text_model(name, {options.batch, 0, options.classes, options.dropout});
+    return models::build_text_model(name,
+                                    {options.batch, options.sequence, options.classes, options.dropout});
   }
   const models::Entry entry = models::find_entry(name);
+  if (options.sequence != 0)
+    throw UserError(fmt::format("{} is a network for images, it has no sequence", name));
   const models::Instance instance(entry.info, options);
   try {
     return entry.build(instance);

@@ -30,14 +30,17 @@ double rate(const Forecast& row, std::int64_t batch) {
 
 }  // namespace
 
-std::string forecast_text(const Forecast& row, const std::string& network, std::int64_t batch) {
+std::string forecast_text(const Forecast& row, const std::string& network, std::int64_t batch,
+                          std::int64_t tokens) {
   const char* who = row.scope == BudgetScope::process ? "the whole process" : "the session";
   std::string text = fmt::format(
       "within {} for {}: policy {}, peak {} ({} of tensors, {} for program, buffers and margin)\n",
       format_bytes(row.budget_bytes), who, row.policy, format_bytes(row.peak_bytes()),
       format_bytes(row.pool_bytes), format_bytes(row.overhead_bytes()));
   if (row.step.step_seconds > 0) {
-    text += fmt::format("speed: {} batch {} at {:.2f} a second", network, batch, rate(row, batch));
+    text += fmt::format("speed: {} batch {} at {}", network, batch,
+                        tokens > 0 ? fmt::format("{:.1f} tokens/s", rate(row, batch * tokens))
+                                   : fmt::format("{:.2f} a second", rate(row, batch)));
     if (row.in_memory_share > 0) text += fmt::format(", {:.1f} % of in memory", 100 * row.in_memory_share);
     text += fmt::format(
         "; a step takes {:.3f} s: {:.3f} s in kernels ({:.3f} s of it again), {:.3f} s waiting for the "
@@ -59,10 +62,10 @@ std::string forecast_text(const Forecast& row, const std::string& network, std::
   return text;
 }
 
-std::string forecast_table(const ForecastTable& table, std::int64_t batch) {
-  std::string text =
-      fmt::format("{:>10}  {:<12} {:>10}  {:>8}  {:>9}  {:>10}  {:>10}  {:>10}  {:>8}\n", "budget", "policy",
-                  "pool", "a second", "of memory", "out/step", "in/step", "disk", "to bound");
+std::string forecast_table(const ForecastTable& table, std::int64_t batch, std::int64_t tokens) {
+  std::string text = fmt::format("{:>10}  {:<12} {:>10}  {:>8}  {:>9}  {:>10}  {:>10}  {:>10}  {:>8}\n",
+                                 "budget", "policy", "pool", tokens > 0 ? "tokens/s" : "a second",
+                                 "of memory", "out/step", "in/step", "disk", "to bound");
   for (const Forecast& row : table.budgets) {
     if (!row.feasible) {
       text += fmt::format("{:>10}  does not fit\n", format_bytes(row.budget_bytes));
@@ -70,9 +73,9 @@ std::string forecast_table(const ForecastTable& table, std::int64_t batch) {
     }
     text += fmt::format("{:>10}  {:<12} {:>10}  {:>8.2f}  {:>7.1f} %  {:>10}  {:>10}  {:>10}  {:>8}\n",
                         format_bytes(row.budget_bytes), row.policy, format_bytes(row.pool_bytes),
-                        rate(row, batch), 100 * row.in_memory_share, format_bytes(row.step.swapped_out_bytes),
-                        format_bytes(row.step.swapped_in_bytes), format_bytes(row.swap_file_bytes),
-                        distance(row));
+                        rate(row, tokens > 0 ? batch * tokens : batch), 100 * row.in_memory_share,
+                        format_bytes(row.step.swapped_out_bytes), format_bytes(row.step.swapped_in_bytes),
+                        format_bytes(row.swap_file_bytes), distance(row));
   }
   return text;
 }

@@ -63,7 +63,7 @@ class Forecaster {
     fitting_.prepare();
     for_each_index(threads_, all.size(),
                    [&](std::size_t i) { table.budgets[i] = row(all[i], request, table); });
-    if (request.largest_batch) table.largest_batch = largest_batch();
+    if (request.largest_batch) table.largest_batch = options_.accumulate * largest_batch();
     return table;
   }
 
@@ -73,6 +73,7 @@ class Forecaster {
     request.optimizer = &optimizer_;
     request.evaluation = options_.evaluation;
     request.variants = options_.memory.dynamic_kernels;
+    request.accumulate = options_.accumulate;
     request.slice_samples = options_.memory.slice_samples;
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     Program program = make_program(network_(batch), request);
@@ -111,8 +112,8 @@ class Forecaster {
         table.explanation =
             report::explain(fit.training->problem, fit.training->plan, *fit.profile, request.explain);
       if (!request.plan_file.empty())
-        write_file(request.plan_file,
-                   fit::fit_to_json(program_.steps(), fit, program_.state_graph().name, batch_));
+        write_file(request.plan_file, fit::fit_to_json(program_.steps(), fit, program_.state_graph().name,
+                                                       options_.accumulate * batch_));
       return describe(fit, options_.memory.scope, fitting_.profile_source(), table.in_memory_step_seconds);
     } catch (const plan::BudgetError& error) {
       none.swap_file_bytes = error.needed_tier_bytes();
@@ -155,6 +156,7 @@ class Forecaster {
 ForecastTable forecast(const NetworkOfBatch& network, std::int64_t batch, const Optimizer& optimizer,
                        const SessionOptions& options, const ForecastRequest& request) {
   if (batch < 1) throw UserError("a batch has at least one sample");
+  if (options.accumulate < 1) throw UserError("a step has at least one micro-batch");
   const bool named = options.memory.budget_bytes > 0;
   if (!named && !request.plan_file.empty())
     throw UserError("a plan file needs a memory budget: a plan is for one");
@@ -168,7 +170,8 @@ ForecastTable forecast(const NetworkOfBatch& network, std::int64_t batch, const 
 
 std::int64_t largest_batch_below(const NetworkOfBatch& network, std::int64_t batch,
                                  const Optimizer& optimizer, const SessionOptions& options) {
-  return session::Forecaster(network, batch, optimizer, options).largest_between(0, batch);
+  return options.accumulate *
+         session::Forecaster(network, batch, optimizer, options).largest_between(0, batch);
 }
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace penstock {
 
@@ -56,6 +57,10 @@ void check(const Optimizer& options) {
   check_range("beta1", options.beta1, is_fraction(options.beta1), "0 up to, not including, 1");
   check_range("beta2", options.beta2, is_fraction(options.beta2), "0 up to, not including, 1");
   check_range("epsilon", options.epsilon, options.epsilon >= 0, "0 or more");
+  check_range("a clipping norm of", options.clip_norm, options.clip_norm >= 0,
+              "0 (nothing is clipped) or more");
+  if (options.moments == MomentType::bf16 && options.kind == OptimizerKind::sgd)
+    throw UserError("moments in bf16 are Adam's; use adam or adamw, or keep float32");
   if (options.nesterov && options.momentum == 0) {
     throw UserError("Nesterov's rule needs a momentum above 0; set one, 0.9 say, or leave Nesterov off");
   }
@@ -73,14 +78,21 @@ void append_update(ir::Graph& graph, ir::TensorId parameter, ir::TensorId gradie
     op.inputs.push_back(
         graph.add_state(name + suffix, graph.tensor(parameter).shape, ir::Role::optimizer_state, {}));
   };
+  const bool decays = !options.decay_matrices_only || graph.tensor(parameter).shape.rank() >= 2;
+  const float decay = decays ? options.weight_decay : 0;
   if (options.kind == OptimizerKind::sgd) {
     op.kind = ir::OpKind::sgd_update;
-    op.attrs = ir::SgdAttrs{options.momentum, options.weight_decay, options.nesterov};
+    op.attrs = ir::SgdAttrs{options.momentum, decay, options.nesterov};
     if (options.momentum != 0) add_state(".momentum");
   } else {
     op.kind = ir::OpKind::adam_update;
-    op.attrs = ir::AdamAttrs{options.beta1, options.beta2, options.epsilon, options.weight_decay,
-                             options.kind == OptimizerKind::adamw};
+    ir::AdamAttrs attrs{options.beta1, options.beta2, options.epsilon, decay,
+                        options.kind == OptimizerKind::adamw};
+    if (options.moments == MomentType::bf16) {
+      attrs.bf16_moments = true;
+      attrs.key = name_key(name);
+    }
+    op.attrs = attrs;
     add_state(".exp_avg");
     add_state(".exp_avg_sq");
   }

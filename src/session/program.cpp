@@ -23,9 +23,11 @@ Program make_program(const Network& network, const ProgramRequest& request) {
   if (request.optimizer != nullptr) {
     lower::LowerOptions how;
     how.exchange = request.exchange;
-    program.training = std::make_unique<lower::Executable>(
-        lower::lower(lower::cut_batch(training_graph(network, *request.optimizer), request.slice_samples),
-                     *program.backend, how));
+    how.clip_norm = request.optimizer->clip_norm;
+    ir::Graph step = lower::cut_batch(training_graph(network, *request.optimizer), request.slice_samples);
+    step = lower::accumulate(std::move(step), request.accumulate);
+    program.training =
+        std::make_unique<lower::Executable>(lower::lower(std::move(step), *program.backend, how));
     if (request.variants) lower::add_variants(*program.training, *program.backend);
   }
   if (request.evaluation) {

@@ -28,6 +28,7 @@ struct ProgramRequest {
   bool evaluation = false;
   bool variants = false;  ///< the training step has all variants of its kernels
   lower::ExchangeOptions exchange;
+  std::int64_t accumulate = 1;     ///< micro-batches a step
   std::int64_t slice_samples = 0;  ///< of a slice of the batch; 0: the batch is not cut
 };
 

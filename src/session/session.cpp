@@ -79,6 +79,7 @@ class Session::Impl {
     ++steps_done_;
     statistics_shared_ = false;
     result.loss = ranks_->mean(io.loss());
+    result.gradient_norm = io.gradient_norm();
     after_step(result.stats);
     return result;
   }
@@ -180,7 +181,7 @@ class Session::Impl {
     return forecast;
   }
 
-  std::string plan_text() const { return report::forecast_text(plan(), network_.name(), batch()); }
+  std::string plan_text() const { return report::forecast_text(plan(), network_.name(), batch(), tokens_); }
 
   void save_plan(const std::string& path) const {
     require_training();
@@ -291,6 +292,10 @@ class Session::Impl {
     check(optimizer_);
     if (!options_.training && !options_.evaluation)
       throw UserError("a session needs training, evaluation or both");
+    if (options_.accumulate < 1)
+      throw UserError(fmt::format("{} micro-batches a step are none; use 1 or more", options_.accumulate));
+    if (optimizer_.moments == MomentType::bf16 && options_.ranks.shard_optimizer && ranks_->size() > 1)
+      throw UserError("moments in bf16 and an optimizer that is sharded over ranks exclude each other");
     if (!options_.memory.swap_dir.empty()) check_swap_dir(options_.memory.swap_dir, 0);
     if (options_.ranks.shard_optimizer && ranks_->size() == 1)
       note("sharding the optimizer has nobody to share with: there is one rank");
@@ -302,13 +307,15 @@ class Session::Impl {
     if (options_.training) request.optimizer = &optimizer_;
     request.evaluation = options_.evaluation;
     request.variants = options_.memory.dynamic_kernels;
+    request.accumulate = options_.accumulate;
     request.slice_samples = options_.memory.slice_samples;
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     program_ = make_program(network_, request);
     for (const ir::Port& port : program_.state_graph().inputs) {
       if (port.tensor == ir::kNone) continue;
-      const ir::Shape& shape = program_.state_graph().tensor(port.tensor).shape;
-      if (shape.rank() > 0) batch_ = shape[0];
+      const ir::Tensor& input = program_.state_graph().tensor(port.tensor);
+      if (input.shape.rank() > 0) batch_ = input.shape[0];
+      if (input.shape.rank() == 2 && input.dtype == ir::DType::s32) tokens_ = input.shape[1];
       break;
     }
     malloc_trim(0);
@@ -438,7 +445,8 @@ class Session::Impl {
   double learning_rate_;
   dist::NetworkSpeed link_;
   int threads_ = 1;
-  std::int64_t batch_ = 1;  ///< samples of this rank: the first extent of the first input
+  std::int64_t batch_ = 1;   ///< samples of this rank: the first extent of the first input
+  std::int64_t tokens_ = 0;  ///< of a sample, where the first input is text
   std::int64_t resident_before_bytes_ = 0, available_bytes_ = 0;
   Program program_;
   std::optional<Fitting> fitting_;
@@ -557,11 +565,12 @@ void Session::write_report(const std::string& trace_file, const std::string& rep
   impl_->write_report(trace_file, report_file, story);
 }
 
-std::string forecast_text(const Forecast& forecast, const std::string& network, std::int64_t batch) {
-  return report::forecast_text(forecast, network, batch);
+std::string forecast_text(const Forecast& forecast, const std::string& network, std::int64_t batch,
+                          std::int64_t tokens) {
+  return report::forecast_text(forecast, network, batch, tokens);
 }
-std::string forecast_text(const ForecastTable& table, std::int64_t batch) {
-  return report::forecast_table(table, batch);
+std::string forecast_text(const ForecastTable& table, std::int64_t batch, std::int64_t tokens) {
+  return report::forecast_table(table, batch, tokens);
 }
 
 const char* version() {

@@ -23,13 +23,6 @@ void* allocate(std::int64_t size_bytes) {
   return memory;
 }
 
-/// A stream of its own for each name (FNV-1a).
-std::uint32_t name_key(const std::string& name) {
-  std::uint32_t hash = 2166136261U;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return hash;
-}
-
 void fill_initial(const ir::Tensor& tensor, std::uint64_t seed, float* values) {
   const std::int64_t count = tensor.shape.elements();
   const CounterRandom random(seed, RandomPurpose::initialise, 0, name_key(tensor.name));
@@ -79,7 +72,10 @@ std::int64_t StateIo::conversion_bytes(const ir::Graph& graph) {
   std::int64_t bytes = 0;
   for (const ir::Carried& carried : graph.carried) {
     const ir::Tensor& tensor = graph.tensor(carried.begin);
-    if (!tensor.layout.is_plain()) bytes = std::max(bytes, plain_layout(tensor).size_bytes);
+    if (tensor.layout.is_plain()) continue;
+    const std::int64_t plain = plain_layout(tensor).size_bytes;
+    // What is kept in less than float32 is widened first, then brought into order.
+    bytes = std::max(bytes, tensor.layout.size_bytes < plain ? 2 * plain : plain);
   }
   return bytes;
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "base/error.h"
+#include "lower/lower.h"
 
 namespace penstock {
 
@@ -74,8 +76,11 @@ void StepIo::check(const ir::Port& port, const InputArray& array) const {
 
 void StepIo::check_classes(const ir::Port& port, const InputArray& array) const {
   const auto* values = static_cast<const std::int32_t*>(array.data);
+  // The input itself, and the parts of it that micro-batches or slices of the batch take.
+  std::set<ir::TensorId> parts{port.tensor};
   for (const ir::Op& op : graph_.ops) {
-    const auto reads = [&](std::size_t i) { return op.inputs.size() > i && op.inputs[i] == port.tensor; };
+    const auto reads = [&](std::size_t i) { return op.inputs.size() > i && parts.contains(op.inputs[i]); };
+    if (op.kind == ir::OpKind::slice && reads(0)) parts.insert(op.outputs[0]);
     std::int64_t classes = 0;
     if ((op.kind == ir::OpKind::cross_entropy || op.kind == ir::OpKind::nll_loss) && reads(1))
       classes = graph_.tensor(op.inputs[0]).shape[1];
@@ -118,10 +123,10 @@ void StepIo::take(int output, const void* from, std::map<std::string, OutputArra
   const ir::Port& port = graph_.outputs[static_cast<std::size_t>(output)];
   const ir::Tensor& tensor = graph_.tensor(port.tensor);
   if (unknown_[static_cast<std::size_t>(port.tensor)]) return;
-  if (port.name == "loss") {
+  if (port.name == "loss" || port.name == lower::kGradientNorm) {
     float value = 0;
     std::memcpy(&value, from, sizeof(value));
-    loss_ = value;
+    (port.name == "loss" ? loss_ : gradient_norm_) = value;
     return;
   }
   OutputArray& array = outputs[port.name];

@@ -23,6 +23,7 @@ class StepIo {
   void feed(int input, void* to) const;
   void take(int output, const void* from, std::map<std::string, OutputArray>& outputs);
   double loss() const { return loss_; }
+  double gradient_norm() const { return gradient_norm_; }
 
  private:
   void check(const ir::Port& port, const InputArray& array) const;
@@ -34,6 +35,7 @@ class StepIo {
   std::vector<const InputArray*> arrays_;  ///< by input; null: not given
   std::vector<bool> unknown_;              ///< by tensor: depends on what was not given
   double loss_ = 0;
+  double gradient_norm_ = 0;
 };
 
 }  // namespace penstock::session

@@ -78,11 +78,11 @@ void Job::phase(const char* name, double seconds, const std::string& detail) con
   if (options.session.on_phase && ranks->rank() == 0) options.session.on_phase({name, seconds, detail});
 }
 
-Network Job::network(std::int64_t batch) const {
+Network Job::network(std::int64_t samples) const {
   ModelOptions of_batch = sizes;
-  of_batch.batch = batch;
-  Network network = file         ? file->network(batch)
-                    : is_text()  ? models::build_text_model(model.name, {batch, sequence, sizes.classes})
+  of_batch.batch = samples;
+  Network network = file         ? file->network(samples)
+                    : is_text()  ? models::build_text_model(model.name, {samples, sequence, sizes.classes})
                     : model.make ? model.make(of_batch)
                                  : Network::model(model.name, of_batch);
   for (const std::string& pattern : options.freeze) network = network.freeze(pattern);
@@ -127,7 +127,7 @@ Sampler Job::evaluation_sampler() const {
   order.rank = ranks->rank();
   order.ranks = ranks->size();
   order.samples = evaluation_samples();
-  order.batch = options.batch;
+  order.batch = micro_batch();
   order.shuffle = false;
   order.last_batch = LastBatch::fill;
   order.data_name = is_text() ? tokens.validation->name() : data.test->name();
@@ -157,6 +157,9 @@ std::map<std::string, std::string> Job::facts(const DataPosition& next) const {
     facts.erase("image_size");
     facts["sequence"] = std::to_string(sequence);
   }
+  facts["micro-batches"] = std::to_string(options.session.accumulate);
+  facts["clipping norm"] = fmt::format("{}", options.optimizer.clip_norm);
+  facts["moments"] = options.optimizer.moments == MomentType::bf16 ? "bf16" : "f32";
   return facts;
 }
 
@@ -170,13 +173,22 @@ std::map<std::string, std::string> Job::start() const {
   all["number of steps"] = std::to_string(steps);
   all["setting of evaluation"] = evaluating ? "on" : "off";
   all["setting of sharding"] = options.session.ranks.shard_optimizer ? "on" : "off";
-  all["optimizer"] = fmt::format("{} ({} {} {} {} {})", name_of(options.optimizer.kind),
-                                 options.optimizer.momentum, options.optimizer.weight_decay,
-                                 options.optimizer.beta1, options.optimizer.beta2, options.optimizer.epsilon);
+  all["optimizer"] =
+      fmt::format("{} ({} {} {} {} {}{})", name_of(options.optimizer.kind), options.optimizer.momentum,
+                  options.optimizer.weight_decay, options.optimizer.beta1, options.optimizer.beta2,
+                  options.optimizer.epsilon, options.optimizer.decay_matrices_only ? " matrices" : "");
   return all;
 }
 
 void Job::check_options() const {
+  const std::int64_t micro_batches = options.session.accumulate;
+  if (micro_batches < 1)
+    throw UserError(fmt::format("{} micro-batches a step are none; use 1 or more", micro_batches));
+  if (options.batch > 0 && options.batch % micro_batches != 0) {
+    throw UserError(fmt::format(
+        "a batch of {} does not divide into {} micro-batches of the same size; use a multiple, {} say",
+        options.batch, micro_batches, (options.batch / micro_batches + 1) * micro_batches));
+  }
   if (options.batch < 1) throw UserError(fmt::format("a batch of {}: it must be at least 1", options.batch));
   if (purpose == Purpose::train && (options.steps < 1) == (options.epochs < 1))
     throw UserError("say how long to train: a number of steps or of epochs, one of them");

@@ -25,11 +25,13 @@ struct Job {
   /// Checks the options, opens the data and looks at the checkpoint. Throws UserError.
   void set_up();
   /// The network for a batch of a rank.
-  Network network(std::int64_t batch) const;
+  /// The network of a micro-batch of so many samples.
+  Network network(std::int64_t samples) const;
   /// What the session is told: the user's options and what this job adds.
   SessionOptions session_options() const;
 
   /// Samples of a step of all ranks.
+  std::int64_t micro_batch() const { return options.batch / options.session.accumulate; }
   std::int64_t whole_batch() const { return options.batch * ranks->size(); }
   /// Whether the samples are text, and no images.
   bool is_text() const { return text.has_value(); }

@@ -88,14 +88,14 @@ class Run {
  private:
   void open_session() {
     try {
-      session_.emplace(job_.network(job_.options.batch), job_.options.optimizer, job_.session_options());
+      session_.emplace(job_.network(job_.micro_batch()), job_.options.optimizer, job_.session_options());
     } catch (const BudgetTooSmall& error) {
       if (job_.ranks->size() > 1) throw;
       BudgetFacts facts = error.facts();
       SessionOptions options = job_.session_options();
       options.memory.budget_bytes = facts.budget_bytes;
       facts.largest_batch = largest_batch_below([this](std::int64_t batch) { return job_.network(batch); },
-                                                job_.options.batch, job_.options.optimizer, options);
+                                                job_.micro_batch(), job_.options.optimizer, options);
       throw BudgetTooSmall(facts);
     }
   }
@@ -138,6 +138,7 @@ class Run {
       const StepResult done = session_->step(inputs);
       result_.step_seconds.push_back(clock_seconds() - begin);
       result_.loss.push_back(done.loss);
+      if (job_.options.optimizer.clip_norm > 0) result_.gradient_norm.push_back(done.gradient_norm);
       history_.add(done.stats);
       if (job_.options.settle_steps) session_->settle();
       tell(step + 1, epoch, done.stats);
@@ -190,6 +191,7 @@ class Run {
     progress.steps = job_.steps;
     progress.epoch = epoch;
     progress.loss = result_.loss.back();
+    if (!result_.gradient_norm.empty()) progress.gradient_norm = result_.gradient_norm.back();
     progress.step_seconds = result_.step_seconds.back();
     const std::size_t recent = std::min<std::size_t>(result_.step_seconds.size(), 10);
     const double typical = upper_median(
@@ -310,8 +312,8 @@ ForecastTable plan_training(const ModelChoice& model, const TrainingOptions& opt
                             const ForecastRequest& request) {
   training::Job job(model, options, training::Purpose::plan);
   job.set_up();
-  return forecast([&job](std::int64_t batch) { return job.network(batch); }, options.batch, options.optimizer,
-                  job.session_options(), request);
+  return forecast([&job](std::int64_t batch) { return job.network(batch); }, job.micro_batch(),
+                  options.optimizer, job.session_options(), request);
 }
 
 }  // namespace penstock

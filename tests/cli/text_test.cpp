@@ -60,6 +60,33 @@ TEST_F(TextCommand, LearnsAPlainTextFile) {
               1e-6);
 }
 
+TEST_F(TextCommand, MicroBatchesAndClippingResumeBitForBit) {
+  const Words careful{"--accumulate", "2",        "--clip",         "0.5", "--betas",       "0.9,0.95",
+                      "--decay",      "matrices", "--weight-decay", "0.1", "--state-dtype", "bf16"};
+  const std::string checkpoint = folder_.file("checkpoint");
+  const auto whole = penstock_json(train(6) + careful + Words{"--evaluate"});
+  EXPECT_EQ(whole["gradient_norm"].size(), 6U);
+  EXPECT_GT(whole["gradient_norm"].front().get<double>(), 0.5);
+  penstock_json(train(3) + careful + Words{"--checkpoint", checkpoint});
+  const auto resumed = penstock_json(train(6) + careful + Words{"--resume", checkpoint});
+  EXPECT_EQ(resumed["weights_sha256"], whole["weights_sha256"]);
+  const auto plain = penstock_json(train(6));
+  EXPECT_NE(plain["weights_sha256"], whole["weights_sha256"]);
+  EXPECT_FALSE(plain.contains("gradient_norm"));
+}
+
+TEST_F(TextCommand, WhatMicroBatchesCannotDoIsRefused) {
+  expect_refused(train(2) + Words{"--accumulate", "3"},
+                 "a batch of 4 does not divide into 3 micro-batches of the same size; use a multiple, 6 say");
+  expect_refused(train(2) + Words{"--betas", "0.9"},
+                 "--betas: '0.9' is not two numbers; write them as 0.9,0.95");
+  expect_refused(train(2) + Words{"--betas", "0.9,1"}, "beta2 1 is out of range");
+  expect_refused(train(2) + Words{"--decay", "some"},
+                 "--decay 'some' is not known; there are all and matrices");
+  expect_refused(train(2) + Words{"--state-dtype", "f16"}, "--state-dtype 'f16' is not known");
+  expect_refused({"train", "lenet", "--steps", "2", "--state-dtype", "bf16"}, "use adam or adamw");
+}
+
 TEST_F(TextCommand, ProgressSpeaksOfTokens) {
   const Outcome outcome = penstock(train(2) + Words{"--evaluate"});
   EXPECT_THAT(outcome.out, HasSubstr(" tokens/s"));

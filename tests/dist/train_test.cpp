@@ -87,6 +87,21 @@ TEST(RanksTrain, AShardedOptimizerGivesTheSameBitsFromLessMemory) {
   EXPECT_EQ(tight["weights_sha256"], whole["weights_sha256"]);
 }
 
+TEST(RanksTrain, GradientsAreClippedByTheNormOfTheirMean) {
+  const Arguments clipped = kPlain + Arguments{"--clip", "0.5", "--momentum", "0.9"};
+  const auto one = ranks_json(1, clipped + Arguments{"--batch", "24", "--accumulate", "2"});
+  EXPECT_GT(one["gradient_norm"].front(), 0.5);
+  for (const Arguments& how : std::vector<Arguments>{{}, {"--shard-optimizer"}}) {
+    const auto many = ranks_json(3, clipped + Arguments{"--batch", "8"} + how);
+    expect_same_losses(one, many);
+    const auto norm = many["gradient_norm"].get<std::vector<double>>();
+    for (std::size_t i = 0; i < norm.size(); ++i) {
+      const double expected = one["gradient_norm"][i];
+      EXPECT_NEAR(norm[i], expected, 1e-4 * expected) << i;
+    }
+  }
+}
+
 TEST(RanksTrain, ACheckpointIsResumedByAnotherNumberOfRanks) {
   const TemporaryFolder folder;
   const Arguments arguments{"train", "lenet", "--lr", "0.05", "--optimizer", "adam"};

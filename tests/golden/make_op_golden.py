@@ -90,7 +90,15 @@ def crop(a, x):
     return x[tuple(slice(b, n - e) for b, e, n in zip(a["begin"], a["end"], x.shape))]
 
 
-def sgd(a, p, gradient, buffer=None):
+def scaled(a, gradient, state):
+    """The gradient as the update takes it, and the state without the factor behind it."""
+    gradient = gradient * a["gradient_scale"]
+    return (gradient * state[-1], state[:-1]) if a["clipped"] else (gradient, state)
+
+
+def sgd(a, p, gradient, *state):
+    gradient, state = scaled(a, gradient, state)
+    buffer = state[0] if state else None
     p = torch.nn.Parameter(p.clone())
     p.grad = gradient.clone()
     optimizer = torch.optim.SGD([p], LEARNING_RATE, a["momentum"], weight_decay=a["weight_decay"],
@@ -101,7 +109,8 @@ def sgd(a, p, gradient, buffer=None):
     return [p.detach()] + ([optimizer.state[p]["momentum_buffer"]] if buffer is not None else [])
 
 
-def adam(a, p, gradient, first, second):
+def adam(a, p, gradient, *state):
+    gradient, (first, second) = scaled(a, gradient, state)
     p = torch.nn.Parameter(p.clone())
     p.grad = gradient.clone()
     make = torch.optim.AdamW if a["decoupled"] else torch.optim.Adam
@@ -142,7 +151,7 @@ OPS = {
     "adam_update": lambda a, x, s: adam(a, *x),
 }
 OPS |= text_ops.OPS
-UNKNOWN_TO_PYTORCH = {"data", "reorder", "dropout"}
+UNKNOWN_TO_PYTORCH = {"input", "reorder", "dropout"}
 
 
 def summary(tensor):

@@ -109,7 +109,8 @@ def output_loss_some_rows(a, x, w, labels, logsum, dx, rows):
 
 
 def clip_scale(a, *sums):
-    return (a["norm"] / (sum(sums).sqrt() + 1e-6)).clamp(max=1)
+    norm = (a["weight"] * sum(sums)).sqrt()
+    return (a["norm"] / (norm + 1e-6)).clamp(max=1), norm
 
 
 OPS = {

@@ -104,11 +104,14 @@ class CaseBuilder {
     graph().add_op({case_.kind, ir::Phase::forward, "op", inputs, std::move(outputs), case_.attrs});
   }
 
-  /// Updates write where their state lies: all inputs but the gradient (or the two batch statistics).
+  /// Updates write where their state lies: all inputs but the gradient and its factor (or the two batch
+  /// statistics).
   std::vector<TensorId> successors(const std::vector<TensorId>& inputs) {
     std::vector<std::size_t> state{0, 1};
-    if (case_.kind == OpKind::sgd_update)
-      state = inputs.size() > 2 ? std::vector<std::size_t>{0, 2} : std::vector<std::size_t>{0};
+    const auto* sgd = case_.attrs.get_if<ir::SgdAttrs>();
+    if (sgd != nullptr)
+      state = inputs.size() > (sgd->clipped ? 3U : 2U) ? std::vector<std::size_t>{0, 2}
+                                                       : std::vector<std::size_t>{0};
     if (case_.kind == OpKind::adam_update) state = {0, 2, 3};
     std::vector<TensorId> outputs;
     for (const std::size_t i : state) {

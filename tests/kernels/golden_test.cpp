@@ -63,14 +63,17 @@ struct ToJson {
   json operator()(const ir::PortAttrs& a) const { return {{"port", a.port}}; }
   json operator()(const ir::TransposeAttrs& a) const { return {{"order", a.order}}; }
   json operator()(const ir::SgdAttrs& a) const {
-    return {{"momentum", a.momentum}, {"weight_decay", a.weight_decay}, {"nesterov", a.nesterov}};
+    return {{"momentum", a.momentum},
+            {"weight_decay", a.weight_decay},
+            {"nesterov", a.nesterov},
+            {"gradient_scale", a.gradient_scale},
+            {"clipped", a.clipped}};
   }
   json operator()(const ir::AdamAttrs& a) const {
-    return {{"beta1", a.beta1},
-            {"beta2", a.beta2},
-            {"epsilon", a.epsilon},
-            {"weight_decay", a.weight_decay},
-            {"decoupled", a.decoupled}};
+    return {{"beta1", a.beta1},         {"beta2", a.beta2},
+            {"epsilon", a.epsilon},     {"weight_decay", a.weight_decay},
+            {"decoupled", a.decoupled}, {"gradient_scale", a.gradient_scale},
+            {"clipped", a.clipped}};
   }
   json operator()(const ir::AttentionAttrs& a) const {
     return {{"layout", static_cast<int>(a.layout)},
@@ -98,7 +101,7 @@ struct ToJson {
   json operator()(const ir::OutputLossAttrs& a) const {
     return {{"smoothing", a.smoothing}, {"begin", a.begin}};
   }
-  json operator()(const ir::ClipAttrs& a) const { return {{"norm", a.norm}}; }
+  json operator()(const ir::ClipAttrs& a) const { return {{"norm", a.norm}, {"weight", a.weight}}; }
 };
 
 /// The first of Types that the attributes are.

@@ -351,6 +351,17 @@ void add_updates(Cases& cases) {
   cases.push_back({"sgd_weight_decay", sgd, ir::SgdAttrs{0, 0.1F, false}, {p, p}});
   cases.push_back({"sgd_momentum", sgd, ir::SgdAttrs{0.9F, 0.01F, false}, {p, p, p}});
   cases.push_back({"sgd_nesterov", sgd, ir::SgdAttrs{0.9F, 0.01F, true}, {p, p, p}});
+  const auto scale = fixed({1}, Fill::positive);
+  cases.push_back({"sgd_clipped", sgd, ir::SgdAttrs{.gradient_scale = 0.5F, .clipped = true}, {p, p, scale}});
+  cases.push_back({"sgd_momentum_clipped",
+                   sgd,
+                   ir::SgdAttrs{.momentum = 0.9F, .weight_decay = 0.01F, .clipped = true},
+                   {p, p, p, scale}});
+  cases.push_back(
+      {"adamw_clipped",
+       adam,
+       ir::AdamAttrs{.weight_decay = 0.1F, .decoupled = true, .gradient_scale = 0.25F, .clipped = true},
+       {p, p, p, v, scale}});
   cases.push_back({"adam", adam, ir::AdamAttrs{}, {p, p, p, v}});
   cases.push_back({"adam_weight_decay", adam, ir::AdamAttrs{0.8F, 0.99F, 1e-6F, 0.1F, false}, {p, p, p, v}});
   cases.push_back({"adamw", adam, ir::AdamAttrs{0.9F, 0.999F, 1e-8F, 0.1F, true}, {p, p, p, v}});

@@ -183,6 +183,7 @@ std::vector<OpCase> text_cases() {
       {"sum_squares", OpKind::sum_squares, ir::NoAttrs{}, {fixed({5, 7}), fixed({3}), fixed({2, 1, 9})}});
   const auto sum = fixed({1}, Fill::positive);
   cases.push_back({"clip_scale", OpKind::clip_scale, ir::ClipAttrs{0.3F}, {sum, sum}});
+  cases.push_back({"clip_scale_weighted", OpKind::clip_scale, ir::ClipAttrs{0.3F, 0.25F}, {sum, sum}});
   cases.push_back({"clip_scale_short", OpKind::clip_scale, ir::ClipAttrs{100}, {sum, sum, sum}});
   return cases;
 }

@@ -26,7 +26,12 @@ constexpr std::size_t kSteps = 5;
 constexpr double kErrorFactor = 3;
 
 /// The ways a graph becomes something that runs.
-enum class Path : std::uint8_t { reference, lowered, sliced };
+enum class Path : std::uint8_t {
+  reference,
+  lowered,
+  sliced,
+  micro,  ///< sliced, a micro-batch a sample, and with a norm that clips nothing
+};
 
 struct GoldenCase {
   const char* model;
@@ -35,7 +40,10 @@ struct GoldenCase {
 };
 
 const char* path_name(Path path) {
-  return path == Path::reference ? "Reference" : path == Path::lowered ? "Lowered" : "Sliced";
+  return path == Path::reference ? "Reference"
+         : path == Path::lowered ? "Lowered"
+         : path == Path::sliced  ? "Sliced"
+                                 : "Micro";
 }
 
 models::Gpt2Config gpt2_config(const json& config) {
@@ -58,8 +66,11 @@ class TextGoldenTest : public ::testing::TestWithParam<GoldenCase> {
         GetParam().path == Path::reference ? kernels::make_reference_backend() : kernels::make_cpu_backend();
   }
 
+  bool micro() const { return GetParam().path == Path::micro; }
+  std::int64_t samples() const { return golden_["batch"]; }
+
   ir::Graph network() const {
-    models::TextOptions options{golden_["batch"], golden_["sequence"], false};
+    models::TextOptions options{micro() ? 1 : samples(), golden_["sequence"], false};
     const std::string name = GetParam().model;
     if (name.starts_with("gpt2")) return models::build_gpt2(name, gpt2_config(golden_["config"]), options);
     const std::string path = fmt::format("{}/{}-{}-config.json", PENSTOCK_BINARY_DIR, name, ::getpid());
@@ -103,7 +114,8 @@ class TextGoldenTest : public ::testing::TestWithParam<GoldenCase> {
                               });
     ir::verify(graph);
     // A few rows a slice, so that every matrix has several.
-    return GetParam().path == Path::sliced ? lower::slice_updates(std::move(graph), 1024) : graph;
+    if (micro() || GetParam().path == Path::sliced) graph = lower::slice_updates(std::move(graph), 1024);
+    return micro() ? lower::accumulate(std::move(graph), samples()) : graph;
   }
 
   kernels::StepContext context(const ir::Graph& graph) const {
@@ -160,8 +172,11 @@ class TextGoldenTest : public ::testing::TestWithParam<GoldenCase> {
 TEST_P(TextGoldenTest, TrainsAsPyTorchDoes) {
   const ir::Graph graph = training_graph();
   ir::verify(graph);
-  const lower::Executable executable = GetParam().path == Path::reference ? plain_executable(graph, *backend_)
-                                                                          : lower::lower(graph, *backend_);
+  lower::LowerOptions options;
+  options.clip_norm = micro() ? 1e9F : 0;
+  const lower::Executable executable = GetParam().path == Path::reference
+                                           ? plain_executable(graph, *backend_)
+                                           : lower::lower(graph, *backend_, options);
   ir::verify(executable.graph);
   SimpleRunner runner(executable, *backend_);
   for (const ir::Carried& state : graph.carried) {
@@ -182,7 +197,7 @@ std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> cases;
   for (const char* model : {"gpt2-tiny", "llama-tiny", "llama-tied"}) {
     for (const char* optimizer : {"sgd", "adam"}) {
-      for (const Path path : {Path::reference, Path::lowered, Path::sliced})
+      for (const Path path : {Path::reference, Path::lowered, Path::sliced, Path::micro})
         cases.push_back({model, optimizer, path});
     }
   }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "support/hashed_values.h"
@@ -114,6 +115,50 @@ TEST(Optimizer, OptionsOutOfRangeAreRefused) {
   Optimizer options = adam(OptimizerKind::adam, 0);
   options.beta2 = 1;
   EXPECT_THROW(check(options), UserError);
+}
+
+/// Moments of float32 are between two bfloat16: each of the two comes as often as makes the mean right.
+TEST(Bf16Moments, AreRoundedByChanceAndRightOnAverage) {
+  static constexpr std::size_t kCount = 8191;
+  Optimizer options = Optimizer::adam();
+  options.moments = MomentType::bf16;
+  ir::Graph graph;
+  graph.name = "update";
+  const ir::TensorId gradient = graph.add_input("gradient", ir::DType::f32, {kCount});
+  append_update(graph, graph.add_state("p", {kCount}, ir::Role::parameter, {}), gradient, options);
+  const auto backend = kernels::make_cpu_backend();
+  const lower::Executable executable = lower::lower(graph, *backend);
+  const auto updated = [&](std::uint64_t seed, std::uint64_t at) {
+    testing::SimpleRunner runner(executable, *backend);
+    for (const std::string& name : runner.state_names())
+      runner.set_state(name, std::vector<float>(kCount, 0));
+    kernels::StepContext step;
+    step.seed = seed;
+    step.step = at;
+    step.feed = [](int, void* to) { std::fill_n(static_cast<float*>(to), kCount, 1.2345F); };
+    runner.run(step);
+    return std::pair{runner.state("p.exp_avg"), runner.state("p.exp_avg_sq")};
+  };
+  const auto [first, second] = updated(1, 0);
+  const auto check = [](const std::vector<float>& values, double exact) {
+    double sum = 0;
+    std::set<float> kinds;
+    for (const float value : values) {
+      sum += value;
+      kinds.insert(value);
+    }
+    EXPECT_EQ(kinds.size(), 2U);
+    EXPECT_LT(*kinds.begin(), exact);
+    EXPECT_GT(*kinds.rbegin(), exact);
+    // Six deviations of the mean at most.
+    const double step = static_cast<double>(*kinds.rbegin()) - *kinds.begin();
+    EXPECT_NEAR(sum / kCount, exact, 6 * 0.5 * step / std::sqrt(static_cast<double>(kCount)));
+  };
+  check(first, 0.1 * 1.2345);
+  check(second, 0.001 * 1.2345 * 1.2345);
+  EXPECT_EQ(updated(1, 0).first, first);
+  EXPECT_NE(updated(2, 0).first, first);
+  EXPECT_NE(updated(1, 1).first, first);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -136,6 +137,99 @@ TEST(SessionBudget, ChangesNoBit) {
       EXPECT_EQ(train(how), expected) << static_cast<int>(policy);
     }
   }
+}
+
+Optimizer careful_adam() {
+  Optimizer optimizer = Optimizer::adamw(0.01, 0.1F);
+  optimizer.decay_matrices_only = true;
+  optimizer.clip_norm = 0.5F;
+  optimizer.moments = MomentType::bf16;
+  return optimizer;
+}
+
+TEST(SessionBudget, MicroBatchesClippingAndShortMomentsChangeNoBit) {
+  const auto train = [](SessionOptions how) {
+    how.accumulate = 4;
+    Session session(small_network(4), careful_adam(), how);
+    for (int i = 0; i < 3; ++i) session.step(Batch(i).inputs());
+    return session.state_sha256();
+  };
+  const std::string expected = train(options());
+  for (const Policy policy :
+       {Policy::window, Policy::automatic, Policy::lms, Policy::superneurons, Policy::pooch}) {
+    for (const PoolKind pool : {PoolKind::packed, PoolKind::paged}) {
+      SessionOptions how = options();
+      how.memory.scope = BudgetScope::session;
+      how.memory.policy = policy;
+      how.memory.pool = pool;
+      how.memory.tier = TierKind::ram;
+      how.memory.budget_bytes = 1 << 20;
+      try {
+        train(how);
+        FAIL() << "a budget of 1 MiB cannot do";
+      } catch (const BudgetTooSmall& error) {
+        how.memory.budget_bytes = error.facts().advised_bytes;
+      }
+      EXPECT_EQ(train(how), expected) << static_cast<int>(policy);
+    }
+  }
+}
+
+TEST(Session, MicroBatchesAreOfOneStepAndRunTakesOne) {
+  SessionOptions how = options();
+  how.accumulate = 2;
+  Session session(small_network(8), careful_adam(), how);
+  const Batch batch;
+  const double first = session.step(batch.inputs()).loss;
+  double last = first;
+  for (int i = 0; i < 20; ++i) {
+    const StepResult done = session.step(batch.inputs());
+    EXPECT_GT(done.gradient_norm, 0);
+    last = done.loss;
+  }
+  EXPECT_LT(last, 0.7 * first);
+  EXPECT_EQ(session.steps_done(), 21);
+  const std::vector<float> images(8 * 64, 0.5F);
+  EXPECT_EQ(session.run({{"images", images}}).outputs.at("logits").shape, (std::vector<std::int64_t>{8, 4}));
+
+  Inputs inputs = batch.inputs();
+  inputs["images"] = images;
+  EXPECT_THAT(error_of([&] { session.step(inputs); }), HasSubstr("has 512 values, the network takes 1024"));
+  std::vector<std::int32_t> labels(16, 0);
+  labels[13] = 7;
+  inputs = batch.inputs();
+  inputs["labels"] = labels;
+  EXPECT_THAT(error_of([&] { session.step(inputs); }),
+              HasSubstr("has 7 at place 13; the network knows 0 to 3"));
+  how.accumulate = 0;
+  EXPECT_THAT(error_of([&] { Session(small_network(8), careful_adam(), how); }),
+              HasSubstr("0 micro-batches a step are none"));
+}
+
+TEST(Session, ShortMomentsAreKeptByCheckpoints) {
+  const testing::TemporaryFolder folder;
+  Session session(small_network(), careful_adam(), options());
+  for (int i = 0; i < 3; ++i) session.step(Batch(i).inputs());
+  std::int64_t numbers = 0;
+  for (const char* name : {"conv.weight.exp_avg", "classifier.weight.exp_avg_sq"}) {
+    session.read(name, [&](std::span<const float> values) {
+      for (const float value : values) {
+        EXPECT_EQ(std::bit_cast<std::uint32_t>(value) & 0xFFFFU, 0U);
+        numbers += value != 0 ? 1 : 0;
+      }
+    });
+  }
+  EXPECT_GT(numbers, 1000);
+  session.save_checkpoint(folder.path() + "/checkpoint");
+  Session other(small_network(), careful_adam(), options());
+  other.load_checkpoint(folder.path() + "/checkpoint");
+  EXPECT_EQ(other.state_sha256(), session.state_sha256());
+  session.step(Batch(3).inputs());
+  other.step(Batch(3).inputs());
+  EXPECT_EQ(other.state_sha256(), session.state_sha256());
+  Optimizer sgd = Optimizer::sgd(0.1, 0.9F);
+  sgd.moments = MomentType::bf16;
+  EXPECT_THAT(error_of([&] { Session(small_network(), sgd, options()); }), HasSubstr("use adam or adamw"));
 }
 
 TEST(SessionBudget, AKernelThatMovesNoPagesGivesTheSameBitsAndIsTold) {

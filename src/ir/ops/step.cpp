@@ -4,22 +4,22 @@
 namespace penstock::ir::rules {
 namespace {
 
-/// p, dp and state of dp's shape; an update may be of a part of p.
-Shapes updated_shapes(const Shapes& in, std::int64_t begin) {
+/// p, dp, state of dp's shape and, if it is clipped, one number; an update may be of a part of p.
+template <typename UpdateAttrs>
+Shapes updated_shapes(const Attrs& attrs, const Shapes& all) {
+  const auto& update = attrs.get<UpdateAttrs>();
+  Shapes in = all;
+  if (update.clipped) {
+    expect(in.size() > 2 && in.back().elements() == 1, "what a gradient is scaled by is one number");
+    in.pop_back();
+  }
+  const std::int64_t begin = update.begin;
   for (std::size_t i = 2; i < in.size(); ++i) expect_same(in[1], in[i]);
   expect(begin >= 0 && begin + in[1].elements() <= in[0].elements(),
          "an update of {} elements from {} on is not within {}", in[1].elements(), begin, in[0].elements());
   Shapes out(in.size() - 1, in[1]);
   out[0] = in[0];
   return out;
-}
-
-Shapes sgd_shapes(const Attrs& attrs, const Shapes& in) {
-  return updated_shapes(in, attrs.get<SgdAttrs>().begin);
-}
-
-Shapes adam_shapes(const Attrs& attrs, const Shapes& in) {
-  return updated_shapes(in, attrs.get<AdamAttrs>().begin);
 }
 
 /// It holds the parts one behind the other; their layouts may take more than their elements.
@@ -57,8 +57,8 @@ std::vector<OpFacts> step_ops() {
   return {
       row<PortAttrs>(input, "input", {0, 0}, {1, 1}).holds("", "n").is(side_effects).is(dear),
       row<PortAttrs>(output, "output", {1, 1}, {0, 0}).holds("n", "").is(side_effects).is(dear),
-      row<SgdAttrs>(sgd_update, "sgd_update", {2, 3}, {1, 2}).infers(sgd_shapes).is(dear),
-      row<AdamAttrs>(adam_update, "adam_update", {4, 4}, {3, 3}).infers(adam_shapes).is(dear),
+      row<SgdAttrs>(sgd_update, "sgd_update", {2, 4}, {1, 2}).infers(updated_shapes<SgdAttrs>).is(dear),
+      row<AdamAttrs>(adam_update, "adam_update", {4, 5}, {3, 3}).infers(updated_shapes<AdamAttrs>).is(dear),
       row<ExchangeAttrs>(reduce_start, "reduce_start", {1, kManyTensors}, {1, 1})
           .checks(check_start)
           .is(side_effects)

@@ -212,6 +212,10 @@ Shapes one_number(const Attrs& /*attrs*/, const Shapes& /*in*/) {
   return {Shape{1}};
 }
 
+Shapes two_numbers(const Attrs& /*attrs*/, const Shapes& /*in*/) {
+  return {Shape{1}, Shape{1}};
+}
+
 }  // namespace
 
 std::vector<OpFacts> text_ops() {
@@ -250,7 +254,7 @@ std::vector<OpFacts> text_ops() {
           .costs([](const OpShapes& op) { return output_loss_flops(op, op.out[1], 3); })
           .is(dear),
       row<NoAttrs>(sum_squares, "sum_squares", {1, kManyTensors}, {1, 1}).infers(one_number),
-      row<ClipAttrs>(clip_scale, "clip_scale", {1, kManyTensors}, {1, 1}).infers(one_number),
+      row<ClipAttrs>(clip_scale, "clip_scale", {1, kManyTensors}, {2, 2}).infers(two_numbers),
   };
 }
 

@@ -1,6 +1,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "kernels/cpu/channel_layout.h"
+#include "kernels/cpu/half_layout.h"
 #include "kernels/cpu/request.h"
 #include "kernels/native/exchange_kernels.h"
 
@@ -186,11 +188,27 @@ class CpuBackend : public Backend {
                                         const ir::Layout& to) override {
     const std::string key = tensor.shape.to_string() + layout_key(from) + layout_key(to);
     auto& kernel = reorders_[key];
-    if (kernel == nullptr) kernel = make_reorder(engine_, tensor, from, to);
+    if (kernel == nullptr)
+      kernel =
+          is_half(from) || is_half(to) ? convert(tensor, from, to) : make_reorder(engine_, tensor, from, to);
     return kernel;
   }
 
  private:
+  /// Between bfloat16 and float32, which also may lie in another order.
+  std::shared_ptr<const Kernel> convert(const ir::Tensor& tensor, const ir::Layout& from,
+                                        const ir::Layout& to) {
+    require(is_half(from) != is_half(to), "what is in bfloat16 is read and written in float32");
+    const ir::Layout& order = order_of(is_half(from) ? from : to);
+    const std::int64_t count = floats_of(tensor, order);
+    if (is_half(from)) {
+      if (order == to) return make_widening(count);
+      return make_chain(make_widening(count), reorder(tensor, order, to), 4 * count);
+    }
+    if (order == from) return make_narrowing(count);
+    return make_chain(reorder(tensor, from, order), make_narrowing(count), 4 * count);
+  }
+
   static std::string layout_key(const ir::Layout& layout) {
     return "|" + layout.tag + ":" + std::to_string(layout.size_bytes);
   }

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "kernels/cpu/channel_layout.h"
+#include "kernels/cpu/half_layout.h"
 #include "kernels/native/loss_kernels.h"
 #include "kernels/native/update_kernels.h"
 
@@ -26,6 +27,15 @@ Selection select_update(const Request& request) {
   if (is_whole) {
     for (ir::Layout& input : selection.inputs) input = layout;
     for (ir::Layout& output : selection.outputs) output = layout;
+    // Behind p, dp and the state, one for each output but the first: the factor of a clipped gradient.
+    if (selection.inputs.size() > selection.outputs.size() + 1) selection.inputs.back() = {};
+  }
+  const auto* adam = request.op.attrs.get_if<ir::AdamAttrs>();
+  if (adam != nullptr && adam->bf16_moments) {
+    for (const std::size_t i : {2, 3}) {
+      selection.inputs[i] = half_layout(request.input(i), selection.inputs[i]);
+      selection.outputs[i - 1] = selection.inputs[i];
+    }
   }
   const std::int64_t count =
       is_whole ? floats_of(request.input(0), layout) : request.input(1).shape.elements();

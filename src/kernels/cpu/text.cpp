@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "kernels/cpu/channel_layout.h"
 #include "kernels/cpu/request.h"
 #include "kernels/native/text_kernels.h"
 
@@ -42,8 +43,6 @@ std::shared_ptr<const Kernel> make_text(const Request& request) {
     case OpKind::linear_cross_entropy_backward:
       return native::make_linear_cross_entropy_backward(op.attrs_as<ir::OutputLossAttrs>(), in,
                                                         request.output(1).shape[0]);
-    case OpKind::sum_squares:
-      return native::make_sum_squares(in);
     case OpKind::clip_scale:
       return native::make_clip_scale(op.attrs_as<ir::ClipAttrs>(), in.size());
     default:
@@ -51,9 +50,22 @@ std::shared_ptr<const Kernel> make_text(const Request& request) {
   }
 }
 
+/// Sums of squares do not depend on the order of the elements; what a layout adds to them is zero.
+Selection select_sum_squares(const Request& request) {
+  Selection selection = request.plain_selection();
+  native::ShapeList memory;
+  for (std::size_t i = 0; i < request.op.inputs.size(); ++i) {
+    selection.inputs[i] = request.given_or_plain(i);
+    memory.push_back({floats_of(request.input(i), selection.inputs[i])});
+  }
+  selection.kernel = native::make_sum_squares(memory);
+  return selection;
+}
+
 }  // namespace
 
 Selection select_text(const Request& request) {
+  if (request.op.kind == ir::OpKind::sum_squares) return select_sum_squares(request);
   Selection selection = request.plain_selection();
   selection.kernel = make_text(request);
   return selection;

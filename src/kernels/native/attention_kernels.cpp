@@ -80,7 +80,7 @@ Attention make_run(const AttentionShape& shape, const ir::AttentionAttrs& attrs,
   run.scratch = static_cast<float*>(args.scratch);
   if (attrs.dropout > 0) {
     run.random = random_key(*args.step, attrs.key);
-    run.first_sample = args.step->first_sample;
+    run.first_sample = args.step->first_sample + attrs.first_sample;
   }
   return run;
 }

@@ -149,8 +149,11 @@ std::shared_ptr<const Kernel> make_clip_scale(const ir::ClipAttrs& attrs, std::s
   return make_kernel([=](const KernelArgs& args) {
     double total = 0;
     for (std::size_t i = 0; i < count; ++i) total += floats_in(args, i)[0];
-    const double scale = attrs.norm / (std::sqrt(total) + 1e-6);
-    floats_out(args, 0)[0] = static_cast<float>(std::min(1.0, scale));
+    const double norm = std::sqrt(static_cast<double>(attrs.weight) * total);
+    // As PyTorch's clip_grad_norm_: a norm of 0 clips nothing.
+    const double scale = attrs.norm / (norm + 1e-6);
+    floats_out(args, 0)[0] = static_cast<float>(scale > 1 ? 1 : scale);
+    floats_out(args, 1)[0] = static_cast<float>(norm);
   });
 }
 

@@ -1,10 +1,23 @@
 #include "kernels/native/update_kernels.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "base/random.h"
 #include "kernels/native/simd/table.h"
 
 namespace penstock::kernels::native {
+
+namespace {
+
+/// What the gradient is multiplied by: a clipped update has the last part of it as its last input.
+template <typename UpdateAttrs>
+float gradient_scale(const KernelArgs& args, const UpdateAttrs& attrs) {
+  return attrs.clipped ? attrs.gradient_scale * floats_in(args, args.inputs.size() - 1)[0]
+                       : attrs.gradient_scale;
+}
+
+}  // namespace
 
 std::shared_ptr<const Kernel> make_sgd_update(std::int64_t count, const ir::SgdAttrs& attrs) {
   return make_kernel(
@@ -13,7 +26,8 @@ std::shared_ptr<const Kernel> make_sgd_update(std::int64_t count, const ir::SgdA
         step.count = count;
         step.p = floats_in(args, 0) + attrs.begin;
         step.gradient = floats_in(args, 1);
-        step.m = floats_in(args, 2);
+        step.m = args.outputs.size() > 1 ? floats_in(args, 2) : nullptr;
+        step.gradient_scale = gradient_scale(args, attrs);
         step.p_out = floats_out(args, 0) + attrs.begin;
         step.m_out = floats_out(args, 1);
         step.learning_rate = static_cast<float>(args.step->learning_rate);
@@ -34,11 +48,23 @@ std::shared_ptr<const Kernel> make_adam_update(std::int64_t count, const ir::Ada
         step.count = count;
         step.p = floats_in(args, 0) + attrs.begin;
         step.gradient = floats_in(args, 1);
-        step.m = floats_in(args, 2);
-        step.v = floats_in(args, 3);
+        if (attrs.bf16_moments) {
+          step.m16 = static_cast<const std::uint16_t*>(args.inputs[2]);
+          step.v16 = static_cast<const std::uint16_t*>(args.inputs[3]);
+          step.m16_out = static_cast<std::uint16_t*>(args.outputs[1]);
+          step.v16_out = static_cast<std::uint16_t*>(args.outputs[2]);
+          const auto key =
+              CounterRandom(args.step->seed, RandomPurpose::round, args.step->step, attrs.key).key();
+          std::copy(key.begin(), key.end(), step.random);
+          step.first_element = static_cast<std::uint64_t>(attrs.begin);
+        } else {
+          step.m = floats_in(args, 2);
+          step.v = floats_in(args, 3);
+          step.m_out = floats_out(args, 1);
+          step.v_out = floats_out(args, 2);
+        }
+        step.gradient_scale = gradient_scale(args, attrs);
         step.p_out = floats_out(args, 0) + attrs.begin;
-        step.m_out = floats_out(args, 1);
-        step.v_out = floats_out(args, 2);
         step.beta1 = attrs.beta1;
         step.beta2 = attrs.beta2;
         step.epsilon = attrs.epsilon;

@@ -76,7 +76,8 @@ class Heads {
                 std::int64_t key) const {
     if (attrs.dropout == 0) return 1;
     const CounterRandom random(args.step->seed, RandomPurpose::dropout, args.step->step, attrs.key);
-    const std::int64_t row = ((args.step->first_sample + b) * sizes.heads + h) * sizes.queries + query;
+    const std::int64_t row =
+        ((args.step->first_sample + attrs.first_sample + b) * sizes.heads + h) * sizes.queries + query;
     const std::int64_t element = row * ((sizes.keys + 3) / 4 * 4) + key;
     return random.uniform(static_cast<std::uint64_t>(element)) >= attrs.dropout ? 1 / (1 - attrs.dropout) : 0;
   }

@@ -221,10 +221,13 @@ Body sum_squares(const Described& d) {
 }
 
 Body clip_scale(const Described& d) {
-  return [norm = d.attrs<ir::ClipAttrs>().norm](const KernelArgs& args) {
+  return [attrs = d.attrs<ir::ClipAttrs>()](const KernelArgs& args) {
     double sum = 0;
     for (std::size_t i = 0; i < args.inputs.size(); ++i) sum += floats_in(args, i)[0];
-    floats_out(args, 0)[0] = static_cast<float>(std::min(1.0, norm / (std::sqrt(sum) + 1e-6)));
+    const double norm = std::sqrt(attrs.weight * sum);
+    const double scale = attrs.norm / (norm + 1e-6);
+    floats_out(args, 0)[0] = static_cast<float>(scale > 1 ? 1 : scale);
+    floats_out(args, 1)[0] = static_cast<float>(norm);
   };
 }
 

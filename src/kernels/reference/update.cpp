@@ -4,14 +4,25 @@
 
 namespace penstock::kernels::reference {
 
+namespace {
+
+template <typename UpdateAttrs>
+double gradient_scale(const KernelArgs& args, const UpdateAttrs& attrs) {
+  const double scale = attrs.gradient_scale;
+  return attrs.clipped ? scale * floats_in(args, args.inputs.size() - 1)[0] : scale;
+}
+
+}  // namespace
+
 Body sgd_update(const Described& d) {
-  const bool has_momentum = d.in.size() > 2;
+  const bool has_momentum = d.out.size() > 1;
   return [count = d.in[1].elements(), has_momentum, attrs = d.attrs<ir::SgdAttrs>()](const KernelArgs& args) {
     const float* parameters = floats_in(args, 0) + attrs.begin;
     float* updated = floats_out(args, 0) + attrs.begin;
+    const double scale = gradient_scale(args, attrs);
     for (std::int64_t i = 0; i < count; ++i) {
       const double parameter = parameters[i];
-      const double gradient = floats_in(args, 1)[i] + attrs.weight_decay * parameter;
+      const double gradient = scale * floats_in(args, 1)[i] + attrs.weight_decay * parameter;
       double direction = gradient;
       if (has_momentum) {
         const double buffer = static_cast<double>(attrs.momentum) * floats_in(args, 2)[i] + gradient;
@@ -27,6 +38,7 @@ Body adam_update(const Described& d) {
   return [count = d.in[1].elements(), attrs = d.attrs<ir::AdamAttrs>()](const KernelArgs& args) {
     const float* parameters = floats_in(args, 0) + attrs.begin;
     float* updated = floats_out(args, 0) + attrs.begin;
+    const double scale = gradient_scale(args, attrs);
     const double beta1 = attrs.beta1;
     const double beta2 = attrs.beta2;
     const double rate = args.step->learning_rate;
@@ -35,7 +47,7 @@ Body adam_update(const Described& d) {
     const double correction2 = std::sqrt(1 - std::pow(beta2, t));
     for (std::int64_t i = 0; i < count; ++i) {
       double parameter = parameters[i];
-      double gradient = floats_in(args, 1)[i];
+      double gradient = scale * floats_in(args, 1)[i];
       if (attrs.decoupled) {
         parameter *= 1 - rate * attrs.weight_decay;
       } else {

@@ -49,6 +49,7 @@ struct SgdStep {
   const float* m = nullptr;  ///< null: no momentum
   float* p_out = nullptr;
   float* m_out = nullptr;
+  float gradient_scale = 1;
   float learning_rate = 0, momentum = 0, weight_decay = 0;
   bool nesterov = false;
 };
@@ -62,11 +63,19 @@ struct AdamStep {
   float* p_out = nullptr;
   float* m_out = nullptr;
   float* v_out = nullptr;
+  float gradient_scale = 1;
   float beta1 = 0, beta2 = 0, epsilon = 0;
-  float weight_decay = 0;      ///< added to the gradient
-  float keep = 1;              ///< AdamW: what the weights are multiplied by first
-  float step_size = 0;         ///< learning rate / (1 - beta1^t)
-  float correction2_root = 1;  ///< sqrt(1 - beta2^t)
+  float weight_decay = 0;  ///< added to the gradient
+  float keep = 1;          ///< AdamW: what the weights are multiplied by first
+  /// Where moments are bfloat16, these in place of m and v, and of m_out and v_out.
+  const std::uint16_t* m16 = nullptr;
+  const std::uint16_t* v16 = nullptr;
+  std::uint16_t* m16_out = nullptr;
+  std::uint16_t* v16_out = nullptr;
+  std::uint32_t random[4] = {};     ///< CounterRandom::key()
+  std::uint64_t first_element = 0;  ///< of the random stream
+  float step_size = 0;              ///< learning rate / (1 - beta1^t)
+  float correction2_root = 1;       ///< sqrt(1 - beta2^t)
 };
 
 struct ConvGradient {

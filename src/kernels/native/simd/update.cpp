@@ -1,13 +1,17 @@
+#include "kernels/native/simd/philox8.h"
 #include "kernels/native/simd/threads.h"
 #include "kernels/native/simd/vector8.h"
 
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 
 void sgd(const SgdStep& step) {
+  const bool scaled = step.gradient_scale != 1;
+  const F8 scale = broadcast(step.gradient_scale);
   const F8 rate = broadcast(-step.learning_rate);
   const F8 momentum = broadcast(step.momentum);
   const F8 decay = broadcast(step.weight_decay);
   const auto update = [&](F8& p, F8 gradient, F8& m) {
+    if (scaled) gradient = gradient * scale;
     gradient += decay * p;
     if (step.m != nullptr) {
       m = momentum * m + gradient;
@@ -37,7 +41,69 @@ void sgd(const SgdStep& step) {
   }
 }
 
+namespace {
+
+using U8 = std::uint32_t __attribute__((vector_size(32)));
+using Halves = std::uint16_t __attribute__((vector_size(16)));
+using HalvesUnaligned = std::uint16_t __attribute__((vector_size(16), aligned(2), may_alias));
+
+[[gnu::always_inline]] inline F8 load16(const std::uint16_t* p, std::int64_t count) {
+  Halves halves{};
+  if (count == kLanes) {
+    halves = *reinterpret_cast<const HalvesUnaligned*>(p);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) halves[i] = p[i];
+  }
+  return reinterpret_cast<F8>(__builtin_convertvector(halves, U8) << 16);
+}
+
+/// Rounds up with a chance that is the share of the way to the next bfloat16: `random` below 2^16.
+[[gnu::always_inline]] inline void store16(std::uint16_t* p, F8 v, U8 random, std::int64_t count) {
+  const U8 rounded = (reinterpret_cast<U8>(v) + random) >> 16;
+  const Halves halves = __builtin_convertvector(rounded, Halves);
+  if (count == kLanes) {
+    *reinterpret_cast<HalvesUnaligned*>(p) = halves;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) p[i] = halves[i];
+  }
+}
+
+/// Moments in bfloat16: each element draws one word, one half of it for each moment.
+template <typename Update>
+void adam16(const AdamStep& step, const Update& update) {
+  // Three vectors at a time: wherever they begin in a block of four, eight blocks cover them.
+  constexpr std::int64_t kTogether = 3 * kLanes;
+  const RandomKey random{step.random[0], step.random[1], step.random[2], step.random[3]};
+#pragma omp parallel if (step.count > kSerial)
+  {
+    const Share share = my_share(step.count, 2 * kLanes);
+    std::uint32_t words[32];
+    for (std::int64_t begin = share.begin; begin < share.end; begin += kTogether) {
+      const std::uint64_t element = step.first_element + static_cast<std::uint64_t>(begin);
+      draw_blocks(random, element / 4, words);
+      const std::uint32_t* word = words + element % 4;
+      const std::int64_t end = begin + kTogether < share.end ? begin + kTogether : share.end;
+      for (std::int64_t i = begin; i < end; i += kLanes, word += kLanes) {
+        const std::int64_t count = end - i < kLanes ? end - i : kLanes;
+        F8 p = take(step.p + i, count);
+        F8 m = load16(step.m16 + i, count);
+        F8 v = load16(step.v16 + i, count);
+        update(p, take(step.gradient + i, count), m, v);
+        U8 drawn{};
+        for (std::int64_t k = 0; k < kLanes; ++k) drawn[k] = word[k];
+        put(step.p_out + i, p, count);
+        store16(step.m16_out + i, m, drawn & 0xFFFFU, count);
+        store16(step.v16_out + i, v, drawn >> 16, count);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 void adam(const AdamStep& step) {
+  const bool scaled = step.gradient_scale != 1;
+  const F8 scale = broadcast(step.gradient_scale);
   const F8 weight1 = broadcast(1 - step.beta1);
   const F8 beta2 = broadcast(step.beta2);
   const F8 weight2 = broadcast(1 - step.beta2);
@@ -48,11 +114,13 @@ void adam(const AdamStep& step) {
   const F8 epsilon = broadcast(step.epsilon);
   const auto update = [&](F8& p, F8 gradient, F8& m, F8& v) {
     p *= keep;
+    if (scaled) gradient = gradient * scale;
     gradient += decay * p;
     m += weight1 * (gradient - m);
     v = v * beta2 + weight2 * gradient * gradient;
     p += size * m / (square_root(v) / root + epsilon);
   };
+  if (step.m16 != nullptr) return adam16(step, update);
 #pragma omp parallel if (step.count > kSerial)
   {
     const Share share = my_share(step.count, 2 * kLanes);
