@@ -10,10 +10,11 @@ namespace penstock::python {
 /// A session that one thread at a time may call; whoever comes meanwhile is refused, whatever is asked.
 struct Engine {
   Session session;
+  std::int64_t accumulate;  ///< micro-batches of a step
   std::atomic<bool> busy = false;
 
   Engine(const Network& network, const Optimizer& optimizer, const SessionOptions& options)
-      : session(network, optimizer, options) {}
+      : session(network, optimizer, options), accumulate(options.accumulate) {}
 
   /// Calls the session without the interpreter's lock.
   template <typename Body>

@@ -35,9 +35,12 @@ void bind_forecast(nb::module_& module) {
       .def_ro("plan_seconds", &Forecast::plan_seconds)
       .def_ro("step", &Forecast::step)
       .def_prop_ro("peak_bytes", &Forecast::peak_bytes)
-      .def("text", [](const Forecast& forecast, const std::string& network, std::int64_t batch) {
-        return forecast_text(forecast, network, batch);
-      });
+      .def(
+          "text",
+          [](const Forecast& forecast, const std::string& network, std::int64_t batch, std::int64_t tokens) {
+            return forecast_text(forecast, network, batch, tokens);
+          },
+          "network"_a, "batch"_a, "tokens"_a = 0);
 
   nb::class_<ForecastTable>(module, "ForecastTable", "What training is like within one or several budgets.")
       .def_ro("profile_source", &ForecastTable::profile_source)
@@ -47,8 +50,12 @@ void bind_forecast(nb::module_& module) {
       .def_ro("largest_batch", &ForecastTable::largest_batch)
       .def_ro("budgets", &ForecastTable::budgets)
       .def_ro("explanation", &ForecastTable::explanation)
-      .def("text",
-           [](const ForecastTable& table, std::int64_t batch) { return forecast_text(table, batch); });
+      .def(
+          "text",
+          [](const ForecastTable& table, std::int64_t batch, std::int64_t tokens) {
+            return forecast_text(table, batch, tokens);
+          },
+          "batch"_a, "tokens"_a = 0);
 
   module.def(
       "forecast",

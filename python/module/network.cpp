@@ -24,7 +24,8 @@ std::string shape_text(const Extents& shape) {
 namespace {
 
 Network make_model(const std::string& name, std::int64_t batch, std::int64_t channels,
-                   std::int64_t image_size, std::int64_t classes, double width, bool dropout) {
+                   std::int64_t image_size, std::int64_t classes, double width, bool dropout,
+                   std::int64_t sequence) {
   ModelOptions options;
   options.batch = batch;
   options.channels = channels;
@@ -32,6 +33,7 @@ Network make_model(const std::string& name, std::int64_t batch, std::int64_t cha
   options.classes = classes;
   options.width = width;
   options.dropout = dropout;
+  options.sequence = sequence;
   return Network::model(name, options);
 }
 
@@ -81,8 +83,9 @@ void bind_network(nb::module_& module) {
                       "A network for one batch size: an immutable description. Made by a NetworkBuilder, or "
                       "by Network.model() from the built-in ones.")
       .def_static("model", &make_model, "name"_a, "batch"_a = 1, "channels"_a = 0, "image_size"_a = 0,
-                  "classes"_a = 0, "width"_a = 1.0, "dropout"_a = true,
-                  "A built-in model; a size of 0 is the model's own default.")
+                  "classes"_a = 0, "width"_a = 1.0, "dropout"_a = true, "sequence"_a = 0,
+                  "A built-in model; a size of 0 is the model's own default. `sequence`: of text, the tokens "
+                  "of a sample.")
       .def_prop_ro("name", &Network::name)
       .def_prop_ro("inputs", &Network::inputs)
       .def_prop_ro("outputs", &Network::outputs)

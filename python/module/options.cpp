@@ -18,7 +18,8 @@ const Policies kPolicies{{"auto", Policy::automatic}, {"keep", Policy::keep},
                          {"pooch", Policy::pooch},    {"window", Policy::window}};
 
 Optimizer make_optimizer(const std::string& kind, double learning_rate, float momentum, bool nesterov,
-                         float weight_decay, float beta1, float beta2, float epsilon) {
+                         float weight_decay, float beta1, float beta2, float epsilon, float clip_norm,
+                         const std::string& decay, const std::string& moments) {
   Optimizer optimizer;
   optimizer.kind = choice<OptimizerKind>(
       "optimizer", kind,
@@ -30,6 +31,10 @@ Optimizer make_optimizer(const std::string& kind, double learning_rate, float mo
   optimizer.beta1 = beta1;
   optimizer.beta2 = beta2;
   optimizer.epsilon = epsilon;
+  optimizer.clip_norm = clip_norm;
+  optimizer.decay_matrices_only = choice<bool>("decay", decay, {{"all", false}, {"matrices", true}});
+  optimizer.moments =
+      choice<MomentType>("moments", moments, {{"float32", MomentType::f32}, {"bfloat16", MomentType::bf16}});
   return optimizer;
 }
 
@@ -46,12 +51,14 @@ void bind_options(nb::module_& module) {
       .def(
           "__init__",
           [](Optimizer* self, const std::string& kind, double learning_rate, float momentum, bool nesterov,
-             float weight_decay, float beta1, float beta2, float epsilon) {
-            new (self) Optimizer(
-                make_optimizer(kind, learning_rate, momentum, nesterov, weight_decay, beta1, beta2, epsilon));
+             float weight_decay, float beta1, float beta2, float epsilon, float clip_norm,
+             const std::string& decay, const std::string& moments) {
+            new (self) Optimizer(make_optimizer(kind, learning_rate, momentum, nesterov, weight_decay, beta1,
+                                                beta2, epsilon, clip_norm, decay, moments));
           },
           "kind"_a, "learning_rate"_a = 0.0, "momentum"_a = 0.0F, "nesterov"_a = false,
-          "weight_decay"_a = 0.0F, "beta1"_a = 0.9F, "beta2"_a = 0.999F, "epsilon"_a = 1e-8F);
+          "weight_decay"_a = 0.0F, "beta1"_a = 0.9F, "beta2"_a = 0.999F, "epsilon"_a = 1e-8F,
+          "clip_norm"_a = 0.0F, "decay"_a = "all", "moments"_a = "float32");
 
   nb::class_<Ranks>(module, "Ranks")
       .def_prop_ro("rank", &Ranks::rank)
@@ -110,6 +117,7 @@ void bind_options(nb::module_& module) {
            })
       .def("set_swap_dir", [](SessionOptions& o, const std::string& dir) { o.memory.swap_dir = dir; })
       .def("set_swap_space", [](SessionOptions& o, std::int64_t bytes) { o.memory.swap_space_bytes = bytes; })
+      .def("set_accumulate", [](SessionOptions& o, std::int64_t count) { o.accumulate = count; })
       .def("set_slice_samples",
            [](SessionOptions& o, std::int64_t samples) { o.memory.slice_samples = samples; })
       .def("set_plan_file", [](SessionOptions& o, const std::string& path) { o.memory.plan_file = path; })

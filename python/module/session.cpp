@@ -50,10 +50,14 @@ const std::vector<std::int32_t>& narrow(const std::string& name, const Array& ar
   return narrowed;
 }
 
-InputArray input_of(const PortInfo& port, const Array& array, Given& given) {
-  if (const Extents shape = shape_of(array); shape != port.shape) {
-    throw UserError("input '" + port.name + "' has the shape " + shape_text(shape) + ", the network takes " +
-                    shape_text(port.shape));
+InputArray input_of(const PortInfo& port, const Array& array, std::int64_t micro_batches, Given& given) {
+  Extents wanted = port.shape;
+  if (!wanted.empty()) wanted[0] *= micro_batches;
+  if (const Extents shape = shape_of(array); shape != wanted) {
+    throw UserError("input '" + port.name + "' has the shape " + shape_text(shape) + ", " +
+                    (micro_batches > 1 ? "a step of " + std::to_string(micro_batches) + " micro-batches"
+                                       : std::string("the network")) +
+                    " takes " + shape_text(wanted));
   }
   if (port.dtype == DType::s32 && is(array, nb::dlpack::dtype_code::Int, 64))
     return narrow(port.name, array, given);
@@ -67,7 +71,8 @@ InputArray input_of(const PortInfo& port, const Array& array, Given& given) {
   return {port.dtype, array.data(), array.size()};
 }
 
-Given inputs_of(const Network& network, const std::map<std::string, Array>& arrays) {
+Given inputs_of(const Network& network, const std::map<std::string, Array>& arrays,
+                std::int64_t micro_batches = 1) {
   Given given;
   const std::vector<PortInfo> ports = network.inputs();
   for (const auto& [name, array] : arrays) {
@@ -78,7 +83,7 @@ Given inputs_of(const Network& network, const std::map<std::string, Array>& arra
       for (const PortInfo& each : ports) known += (known.empty() ? "" : ", ") + each.name;
       throw UserError("the network has no input '" + name + "'; it has " + known);
     }
-    given.inputs[name] = input_of(*port, array, given);
+    given.inputs[name] = input_of(*port, array, micro_batches, given);
   }
   return given;
 }
@@ -109,11 +114,11 @@ nb::tuple result_of(const StepResult& result) {
   check_signals();
   nb::dict outputs;
   for (const auto& [name, output] : result.outputs) outputs[name.c_str()] = array_of(output);
-  return nb::make_tuple(result.loss, outputs, result.stats);
+  return nb::make_tuple(result.loss, outputs, result.stats, result.gradient_norm);
 }
 
 nb::tuple step(Engine& engine, const std::map<std::string, Array>& arrays) {
-  const Given given = inputs_of(engine.session.network(), arrays);
+  const Given given = inputs_of(engine.session.network(), arrays, engine.accumulate);
   return result_of(engine.call([&](Session& session) { return session.step(given.inputs); }));
 }
 

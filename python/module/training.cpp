@@ -81,6 +81,7 @@ void bind_training(nb::module_& module) {
       .def_ro("steps", &Progress::steps)
       .def_ro("epoch", &Progress::epoch)
       .def_ro("loss", &Progress::loss)
+      .def_ro("gradient_norm", &Progress::gradient_norm)
       .def_ro("step_seconds", &Progress::step_seconds)
       .def_ro("samples_per_second", &Progress::samples_per_second)
       .def_ro("learning_rate", &Progress::learning_rate)
@@ -95,6 +96,8 @@ void bind_training(nb::module_& module) {
       .def_ro("steps", &TrainingResult::steps)
       .def_ro("seed", &TrainingResult::seed)
       .def_ro("loss", &TrainingResult::loss)
+      .def_ro("gradient_norm", &TrainingResult::gradient_norm)
+      .def_ro("validation_loss", &TrainingResult::validation_loss)
       .def_ro("step_seconds", &TrainingResult::step_seconds)
       .def_ro("samples_per_second", &TrainingResult::samples_per_second)
       .def_ro("accuracy", &TrainingResult::accuracy)
@@ -129,11 +132,12 @@ void bind_training(nb::module_& module) {
       .def(
           "__init__",
           [](ModelChoice* self, const std::string& name, std::int64_t channels, std::int64_t image_size,
-             std::int64_t classes, const std::optional<Network>& network) {
-            new (self) ModelChoice{name, channels, image_size, classes, {}};
+             std::int64_t classes, const std::optional<Network>& network, std::int64_t sequence) {
+            new (self) ModelChoice{name, channels, image_size, classes, {}, sequence};
             if (network) self->make = [network](const ModelOptions&) { return *network; };
           },
-          "name"_a, "channels"_a = 0, "image_size"_a = 0, "classes"_a = 0, "network"_a = nb::none());
+          "name"_a, "channels"_a = 0, "image_size"_a = 0, "classes"_a = 0, "network"_a = nb::none(),
+          "sequence"_a = 0);
 
   module.def("train", &train_model, "model"_a, "options"_a, "session"_a, "on_step"_a = nb::none());
 }

@@ -25,10 +25,27 @@ def is_torch_module(model):
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
-def network_of(model, *, batch=None, example=None, loss=None, channels=0, image_size=0, classes=0):
-    """The network of a model; `example` and `loss` are a PyTorch module's or an ONNX file's."""
+def micro_batch(batch, accumulate):
+    """The samples of one of `accumulate` micro-batches."""
+    if accumulate < 1:
+        raise _core.UserError(f"accumulate={accumulate}: a step has at least one micro-batch")
+    if batch % accumulate:
+        raise _core.UserError(f"a batch of {batch} does not divide into {accumulate} micro-batches of the same size; use a "
+                              f"multiple, {(batch // accumulate + 1) * accumulate} say")
+    return batch // accumulate
+
+
+def network_of(model, *, batch=None, example=None, loss=None, channels=0, image_size=0, classes=0, sequence=0,
+               accumulate=1):
+    """The network of a model; `example` and `loss` are a PyTorch module's or an ONNX file's. `batch` and `example` are of
+    a step, the network of one of its micro-batches; a network that is there already is one."""
     if isinstance(model, Imported):
         return model
+    if accumulate != 1 and not isinstance(model, (_core.Network, _core.NetworkBuilder)):
+        if batch is None:
+            first = example[0] if isinstance(example, (tuple, list)) else example
+            batch = np.shape(first)[0] if first is not None else 32
+        batch = micro_batch(batch, accumulate)
     if is_torch_module(model):
         from . import torch_import
 
@@ -55,7 +72,7 @@ def network_of(model, *, batch=None, example=None, loss=None, channels=0, image_
         batch = images[0] if batch is None else batch
         channels, image_size = channels or images[1], image_size or images[2]
     return Imported(_core.Network.model(model, batch=32 if batch is None else batch, channels=channels,
-                                        image_size=image_size, classes=classes))
+                                        image_size=image_size, classes=classes, sequence=sequence))
 
 
 def _from_onnx(path, batch, example, loss, image_size):

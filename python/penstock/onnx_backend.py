@@ -43,7 +43,7 @@ class PenstockRep(BackendRep):
         ports = {port.name: port for port in session.network.inputs}
         # An input without elements, which only names a type, is left out.
         used = {name: _as_port(array, ports[name]) for name, array in arrays.items() if name in ports and array.size > 0}
-        _, results, _ = session._core.run(used, any_numbers=True)  # masks have infinities
+        _, results, _, _ = session._core.run(used, any_numbers=True)  # masks have infinities
         wanted = self._model.graph.output
         return namedtupledict("Outputs", [each.name for each in wanted])(
             *[_as_model(results[_own(each.name)], each, *outputs[_own(each.name)]) for each in wanted])

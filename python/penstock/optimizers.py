@@ -1,4 +1,9 @@
-"""PyTorch's optimizers by PyTorch's names."""
+"""PyTorch's optimizers by PyTorch's names.
+
+Beside PyTorch's arguments, `clip_norm` scales all gradients down by one factor where their norm is above it (0: not),
+`decay` is what the weight decay is for, "all" parameters or "matrices" (two axes and more: neither biases nor norms), and
+`moments` is what Adam's are kept as, "float32" or "bfloat16" (rounded by chance, half of the memory).
+"""
 
 from dataclasses import dataclass
 
@@ -17,9 +22,12 @@ class SGD:
     momentum: float = 0.0
     weight_decay: float = 0.0
     nesterov: bool = False
+    clip_norm: float = 0.0
+    decay: str = "all"
 
     def core(self):
-        return _core.Optimizer("sgd", self.lr, self.momentum, self.nesterov, self.weight_decay)
+        return _core.Optimizer("sgd", self.lr, self.momentum, self.nesterov, self.weight_decay,
+                               clip_norm=self.clip_norm, decay=self.decay)
 
 
 @dataclass(frozen=True)
@@ -30,9 +38,13 @@ class Adam:
     betas: tuple = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
+    clip_norm: float = 0.0
+    decay: str = "all"
+    moments: str = "float32"
 
     def core(self):
-        return _core.Optimizer("adam", self.lr, 0.0, False, self.weight_decay, *self.betas, self.eps)
+        return _core.Optimizer("adam", self.lr, 0.0, False, self.weight_decay, *self.betas, self.eps, self.clip_norm,
+                               self.decay, self.moments)
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,13 @@ class AdamW:
     betas: tuple = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 1e-2
+    clip_norm: float = 0.0
+    decay: str = "all"
+    moments: str = "float32"
 
     def core(self):
-        return _core.Optimizer("adamw", self.lr, 0.0, False, self.weight_decay, *self.betas, self.eps)
+        return _core.Optimizer("adamw", self.lr, 0.0, False, self.weight_decay, *self.betas, self.eps, self.clip_norm,
+                               self.decay, self.moments)
 
 
 def core_of(optimizer):

@@ -9,14 +9,21 @@ from .options import session_options
 from .sizes import text_of
 
 
+def tokens_of(network):
+    """The tokens of a sample of text; 0 of any other network."""
+    first = network.inputs[0] if network.inputs else None
+    return first.shape[1] if first is not None and first.dtype == "int32" and len(first.shape) == 2 else 0
+
+
 class Plan:
     """What one budget, or several, would give; prints as `penstock plan` does.
 
     `budgets` has a forecast for each budget; the figures of the first are attributes of the plan too.
     """
 
-    def __init__(self, network, batch, budgets, table=None, named=True):
+    def __init__(self, network, batch, budgets, table=None, named=True, tokens=0):
         self.network, self.batch, self.budgets, self.table, self._named = network, batch, budgets, table, named
+        self._tokens = tokens
 
     def __getattr__(self, name):
         if name.startswith("_") or not self.budgets:
@@ -25,9 +32,9 @@ class Plan:
 
     def __str__(self):
         if self._named:
-            text = self.budgets[0].text(self.network, self.batch) if self.budgets[0].feasible else self._refusal() + "\n"
+            text = self.budgets[0].text(self.network, self.batch, self._tokens) if self.budgets[0].feasible else self._refusal() + "\n"
         else:
-            text = self.table.text(self.batch)
+            text = self.table.text(self.batch, self._tokens)
         if self.table is not None:
             if self.table.largest_batch > 0:
                 text += f"the largest batch within {text_of(self.budgets[0].budget_bytes)} is {self.table.largest_batch}\n"
@@ -57,7 +64,7 @@ class Plan:
 
 
 def plan(model, *, batch=None, memory=None, process_memory=None, example=None, loss=None, optimizer=None, channels=0,
-         image_size=0, classes=0, largest_batch=False, explain=None, save=None, **options):
+         image_size=0, classes=0, sequence=0, accumulate=1, largest_batch=False, explain=None, save=None, **options):
     """What a session with the same arguments would do; trains nothing. Without a budget it is a table over budgets.
 
     >>> import penstock as ps
@@ -65,10 +72,10 @@ def plan(model, *, batch=None, memory=None, process_memory=None, example=None, l
     >>> plan.feasible, plan.peak_bytes < 64 * 2**20
     (True, True)
     """
-    sizes = dict(channels=channels, image_size=image_size, classes=classes)
-    network = network_of(model, batch=batch, example=example, loss=loss, **sizes).network
+    sizes = dict(channels=channels, image_size=image_size, classes=classes, sequence=sequence)
+    network = network_of(model, batch=batch, example=example, loss=loss, accumulate=accumulate, **sizes).network
     shape = network.inputs[0].shape if network.inputs else ()
-    batch = shape[0] if shape else 1
+    micro = shape[0] if shape else 1
     if largest_batch and not isinstance(model, str):
         raise _core.UserError("largest_batch needs a model by name: another network is made for one batch")
     named = memory is not None or process_memory is not None
@@ -76,11 +83,11 @@ def plan(model, *, batch=None, memory=None, process_memory=None, example=None, l
         raise _core.UserError("largest_batch, explain and save need a budget: give memory= or process_memory=")
 
     def network_of_batch(size):
-        if size == batch:
+        if size == micro:
             return network
         return network_of(model, batch=size, example=None, **sizes).network
 
-    table = _core.forecast(network_of_batch, batch, core_of(optimizer),
-                           session_options(memory=memory, process_memory=process_memory, **options),
+    table = _core.forecast(network_of_batch, micro, core_of(optimizer),
+                           session_options(memory=memory, process_memory=process_memory, accumulate=accumulate, **options),
                            largest_batch, explain or "", str(save or ""))
-    return Plan(network.name, batch, table.budgets, table, named)
+    return Plan(network.name, accumulate * micro, table.budgets, table, named, tokens_of(network))

@@ -13,7 +13,7 @@ from .arrays import as_array, named_arrays
 from .networks import network_of
 from .optimizers import core_of
 from .options import session_options
-from .plans import Plan
+from .plans import Plan, tokens_of
 
 
 class Report:
@@ -40,6 +40,9 @@ class Session:
     without `loss` the module returns the loss itself. One thread at a time may use it. After a ps.RunError, or an
     error in a step, make a new one.
 
+    `accumulate` micro-batches make a step: `batch` and `example` are of a whole step, a ps.Network is of one micro-batch;
+    a step takes all of them, one behind the other, and run() takes one.
+
     Ctrl-C ends a step cleanly: the step under way is completed, then KeyboardInterrupt is raised, and the session can
     go on.
 
@@ -57,21 +60,22 @@ class Session:
     """
 
     def __init__(self, model, *, batch=None, memory=None, process_memory=None, example=None, loss=None, optimizer=None,
-                 freeze=(), channels=0, image_size=0, classes=0, **options):
+                 freeze=(), channels=0, image_size=0, classes=0, sequence=0, accumulate=1, **options):
         self._engine = None
         imported = network_of(model, batch=batch, example=example, loss=loss, channels=channels, image_size=image_size,
-                              classes=classes)
+                              classes=classes, sequence=sequence, accumulate=accumulate)
         network = imported.network
         for pattern in (freeze,) if isinstance(freeze, str) else freeze:
             network = network.freeze(pattern)
         self._module, self._onnx_path = imported.module, imported.path
         self.network = network
         shape = network.inputs[0].shape if network.inputs else ()
-        self.batch = shape[0] if shape else 1
+        self.batch = accumulate * shape[0] if shape else accumulate
         if not network.has_loss:
             options.setdefault("training", False)
         self._engine = _core.Engine(network, core_of(optimizer),
-                                    session_options(memory=memory, process_memory=process_memory, **options))
+                                    session_options(memory=memory, process_memory=process_memory, accumulate=accumulate,
+                                                    **options))
         ranks.open_sessions.add(self)
         if optimizer is not None and optimizer.lr == 0:
             self._engine.learning_rate = 0.0  # of an optimizer, 0 asks the engine for its default
@@ -81,7 +85,7 @@ class Session:
         for name, value in imported.values.items():
             if name in self._shapes:
                 self._engine.write(name, value)
-        self.outputs, self.stats = {}, None
+        self.outputs, self.stats, self.gradient_norm = {}, None, 0.0
         self._losses, self._seconds = [], []
 
     @property
@@ -92,8 +96,8 @@ class Session:
 
     def step(self, *arrays, **named):
         """Trains once on the network's inputs, in their order or by name; returns the loss. What else the network gives
-        is in `outputs`, what the step took in `stats`."""
-        loss, self.outputs, self.stats = self._core.step(named_arrays(self.network.inputs, arrays, named))
+        is in `outputs`, what the step took in `stats`, the norm of gradients that are clipped in `gradient_norm`."""
+        loss, self.outputs, self.stats, self.gradient_norm = self._core.step(named_arrays(self.network.inputs, arrays, named))
         self._losses.append(loss)
         self._seconds.append(self.stats.step_seconds)
         return loss
@@ -102,7 +106,7 @@ class Session:
         """Computes without training, with dropout off and by running statistics: a dictionary of outputs. Inputs may be
         left out, such as labels; what depends on them is left out too."""
         given = named_arrays(self.network.inputs, arrays, named)
-        loss, outputs, _ = self._core.run(given)
+        loss, outputs, _, _ = self._core.run(given)
         if self.network.has_loss and len(given) == len(self.network.inputs):
             outputs["loss"] = loss
         return outputs
@@ -110,7 +114,7 @@ class Session:
     @property
     def plan(self):
         """What the plan in use promises."""
-        return Plan(self.network.name, self.batch, [self._core.plan()])
+        return Plan(self.network.name, self.batch, [self._core.plan()], tokens=tokens_of(self.network))
 
     def explain(self, name):
         """Why a tensor, or what an op makes, is kept, swapped or computed again."""

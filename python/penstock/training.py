@@ -32,7 +32,7 @@ def train(model, data, *, steps=None, epochs=None, progress=True, on_step=None, 
     `data` names what `penstock train --data` knows ("fashion-mnist", "images:DIR", "synthetic", ...) for a built-in
     model or a ps.Network with inputs `images` and `labels`; further arguments are then batch, optimizer, evaluate,
     shuffle, init, save, checkpoint, checkpoint_every, keep_checkpoints, resume, report, trace, channels, image_size,
-    classes and those of a session; it returns a TrainingResult. Otherwise `data` is a loader: something that gives the
+    classes, sequence and those of a session; it returns a TrainingResult. Otherwise `data` is a loader: something that gives the
     arrays of one step after another, once an epoch; further arguments are those of a session, and it returns a Trained.
     Ctrl-C ends training after the step under way.
 
@@ -51,7 +51,7 @@ def train(model, data, *, steps=None, epochs=None, progress=True, on_step=None, 
 
 def _train_on_named(model, data, steps, epochs, progress, on_step, schedule, *, batch=32, optimizer=None, evaluate=False,
                     shuffle=True, init="", save="", checkpoint="", checkpoint_every=0, keep_checkpoints=1, resume="",
-                    report="", trace="", channels=0, image_size=0, classes=0, **session):
+                    report="", trace="", channels=0, image_size=0, classes=0, sequence=0, **session):
     if not isinstance(model, (str, _core.Network)):
         raise _core.UserError("data by name is for a model by name or a ps.Network; give other models a loader")
     if "memory" in session:
@@ -67,7 +67,7 @@ def _train_on_named(model, data, steps, epochs, progress, on_step, schedule, *, 
     options.keep_checkpoints, options.command = keep_checkpoints, " ".join(sys.argv)
     options.report_file, options.trace_file = os.fspath(report), os.fspath(trace)
     own = isinstance(model, _core.Network)
-    choice = _core.ModelChoice(model.name if own else model, channels, image_size, classes, model if own else None)
+    choice = _core.ModelChoice(model.name if own else model, channels, image_size, classes, model if own else None, sequence)
     line = ProgressLine(progress)
 
     def tell(state):

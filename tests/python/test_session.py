@@ -38,6 +38,43 @@ def test_the_result_does_not_depend_on_the_budget():
     assert wide.state_sha256() == narrow.state_sha256()
 
 
+def test_micro_batches_are_one_step():
+    x, labels = batch_of(perceptron())
+    whole = session_of(perceptron())
+    parts = session_of(perceptron(BATCH // 4), accumulate=4)
+    assert parts.batch == BATCH
+    for _ in range(3):
+        assert parts.step(x, labels) == pytest.approx(whole.step(x, labels), rel=1e-5)
+    for name, value in whole.state_dict().items():
+        np.testing.assert_allclose(parts.state_dict()[name], value, rtol=1e-4, atol=1e-6)
+    with pytest.raises(ps.UserError, match="a step of 4 micro-batches takes"):
+        parts.step(x[:4], labels[:4])
+    assert parts.run(x[:4], labels[:4])["logits"].shape == (4, 5)
+    named = ps.Session("lenet", batch=8, accumulate=2, memory="128MiB")
+    assert (named.batch, named.network.inputs[0].shape[0]) == (8, 4)
+    with pytest.raises(ps.UserError, match="a batch of 8 does not divide into 3"):
+        ps.Session("lenet", batch=8, accumulate=3, memory="128MiB")
+
+
+def test_gradients_are_clipped():
+    x, labels = batch_of(perceptron())
+    session = session_of(optimizer=ps.SGD(lr=1.0, clip_norm=0.01))
+    before = session.state_dict()
+    session.step(x, labels)
+    changes = [session.state_dict()[name] - before[name] for name in before]
+    assert session.gradient_norm > 0.01
+    assert np.sqrt(sum((change.astype(np.float64) ** 2).sum() for change in changes)) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_text_models_take_a_sequence():
+    network = ps.Network.model("gpt2", batch=2, classes=64, sequence=16)
+    assert network.inputs[0].shape == (2, 16)
+    plan = ps.plan("gpt2", batch=2, classes=64, sequence=16, memory="4GiB")
+    assert "tokens/s" in str(plan)
+    with pytest.raises(ps.UserError, match="has no sequence"):
+        ps.Network.model("lenet", sequence=16)
+
+
 def test_inputs_by_name_and_of_any_integer():
     x, labels = batch_of(perceptron())
     by_order, by_name, narrow = session_of(), session_of(), session_of()
