@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CONFIGURE = cmake -S . -B $(1) -G Ninja -DCMAKE_PREFIX_PATH=$(DEPS) $(CMAKE_FLAGS) $(2) >$(1)/configure.log 2>&1 || (cat $(1)/configure.log; false)
 
-.PHONY: all setup build help demo test test-torch wheel bench bench-peers format lint asan tsan fuzz install clean
+.PHONY: all setup build help demo demo-text test test-torch wheel bench bench-peers format lint asan tsan fuzz install clean
 all: build
 
 help: ## list the targets
@@ -23,6 +23,10 @@ build: setup ## set up and build into build/
 
 demo: build ## train a residual network on Fashion-MNIST
 	@examples/demo.sh $(BUILD)/penstock
+
+demo-text: build ## train a small GPT on a text of Debian's, and let it write
+	@tools/setup.sh $(DEPS) packages-text.txt
+	@examples/demo_text.sh $(BUILD)/penstock
 
 test: build ## run all tests
 	@tools/python_setup.sh build/python-venv tools/requirements.txt
