@@ -3,10 +3,12 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 
 import penstock as ps
 import pytest
 from networks import batch_of, perceptron
+from penstock.progress import ProgressLine
 
 
 def test_the_loop_of_the_command_line():
@@ -76,3 +78,25 @@ def test_ranks(tmp_path, fail):
     assert (result.returncode != 0) == fail
     if fail:
         assert "rank 1: " in result.stderr and "one rank fails" in result.stderr
+
+
+def test_progress_in_a_notebook(monkeypatch):
+    """One place on the page that is written anew, as IPython has it."""
+    shown = []
+    handle = types.SimpleNamespace(update=lambda what: shown.append(what.data))
+
+    def display(what, display_id):
+        shown.append(what.data)
+        return handle
+
+    page = types.ModuleType("IPython.display")
+    page.HTML, page.display = lambda data: types.SimpleNamespace(data=data), display
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", page)
+    line = ProgressLine()
+    line.tell(1, 2, 0.5, 10.0, 3.0)
+    line.tell(2, 2, 0.25, 10.0)
+    line.end()
+    assert len(shown) == 2 and "step 1/2" in shown[0] and "loss 0.2500" in shown[1]

@@ -46,7 +46,20 @@ native::ConvShape shape_of(const ConvProblem& problem) {
   return shape;
 }
 
-/// The weights' gradient of a depthwise convolution, which the library has as generated code for 3x3 only.
+/// Channels that lie side by side in the input's layout, where that is a multiple of eight; otherwise 0.
+std::int64_t channels_together(const Request& request, std::size_t input) {
+  const auto view = view_of(request.input(input).shape, request.given_or_plain(input));
+  return view && view->block > 1 ? view->block : 0;
+}
+
+MemoryDesc images_in_blocks(const Dims& dims, std::int64_t block) {
+  using Tag = dnnl::memory::format_tag;
+  const Tag tag = block == 8 ? Tag::aBcd8b : block == 16 ? Tag::aBcd16b : Tag::acdb;
+  return {dims, dnnl::memory::data_type::f32, tag};
+}
+
+/// The weights' gradient of a depthwise convolution, which the library has as generated code for 3x3 only. It
+/// takes images in the blocks in which the forward convolution had them.
 std::optional<Selection> select_depthwise(const Request& request) {
   if (request.op.kind != ir::OpKind::conv_backward_weights) return std::nullopt;
   const ConvProblem problem(request);
@@ -55,12 +68,15 @@ std::optional<Selection> select_depthwise(const Request& request) {
   const Dims weights = problem.weights.plain.get_dims();
   const bool depthwise = src.size() == 4 && weights[0] == src[1] && weights[0] == dst[1] && src[1] % 8 == 0;
   if (!depthwise || (weights[3] == 3 && weights[4] == 3)) return std::nullopt;
-  for (const ConvTensor* tensor : {&problem.src, &problem.dst}) {
-    if (!fits_blocks(request, tensor->index)) return std::nullopt;
-  }
+  std::int64_t block = channels_together(request, problem.src.index);
+  if (block == 0) block = channels_together(request, problem.dst.index);
+  if (block == 0) block = 8;
+  if (block != 8 && block != 16 && block != src[1]) return std::nullopt;
   native::DepthwiseGradient shape;
   shape.images = src[0];
   shape.blocks = src[1] / 8;
+  shape.pixel = block;
+  shape.pixel_blocks = (src[1] + block - 1) / block;
   shape.in_height = src[2], shape.in_width = src[3];
   shape.out_height = dst[2], shape.out_width = dst[3];
   shape.kernel_height = weights[3], shape.kernel_width = weights[4];
@@ -68,8 +84,8 @@ std::optional<Selection> select_depthwise(const Request& request) {
   shape.dilation_height = problem.dilation[0] + 1, shape.dilation_width = problem.dilation[1] + 1;
   shape.top = problem.padding_begin[0], shape.left = problem.padding_begin[1];
   Selection selection = request.plain_selection();
-  selection.inputs[problem.src.index] = make_layout(blocked_activations(src), problem.src.plain);
-  selection.inputs[problem.dst.index] = make_layout(blocked_activations(dst), problem.dst.plain);
+  selection.inputs[problem.src.index] = make_layout(images_in_blocks(src, block), problem.src.plain);
+  selection.inputs[problem.dst.index] = make_layout(images_in_blocks(dst, block), problem.dst.plain);
   const MemoryDesc blocked{weights, dnnl::memory::data_type::f32, dnnl::memory::format_tag::Abcde8a};
   selection.outputs[0] = make_layout(blocked, problem.weights.plain);
   selection.kernel = native::make_depthwise_backward_weights(shape, problem.bias.has_value());
@@ -79,8 +95,8 @@ std::optional<Selection> select_depthwise(const Request& request) {
 }  // namespace
 
 std::optional<Selection> select_native_conv(const Request& request) {
-  if (!native::has_conv_kernels()) return std::nullopt;
   if (request.op.attrs_as<ir::ConvAttrs>().groups != 1) return select_depthwise(request);
+  if (!native::has_conv_kernels()) return std::nullopt;
   if (request.op.kind == ir::OpKind::conv_transpose ||
       request.op.kind == ir::OpKind::conv_transpose_backward_data ||
       request.op.kind == ir::OpKind::conv_transpose_backward_weights) {

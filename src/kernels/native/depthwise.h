@@ -4,10 +4,13 @@
 
 namespace penstock::kernels::native {
 
-/// The weights' gradient of a convolution with one channel for each group, over images in blocks of eight
-/// channels; weights [C/8, k, k, 8].
+/// The weights' gradient of a convolution with one channel for each group, over images in blocks of `pixel`
+/// channels, a multiple of eight (all of them: channels last); weights [C/8, k, k, 8].
 struct DepthwiseGradient {
-  std::int64_t images = 0, blocks = 0;
+  std::int64_t images = 0;
+  std::int64_t blocks = 0;        ///< of eight channels
+  std::int64_t pixel = 8;         ///< floats from a pixel to the next
+  std::int64_t pixel_blocks = 0;  ///< blocks of `pixel` channels in memory
   std::int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
   std::int64_t kernel_height = 0, kernel_width = 0;
   std::int64_t stride_height = 1, stride_width = 1;
