@@ -61,6 +61,7 @@ void run_generate(GenerateCommand& command) {
   if (bytes) fmt::print("{}", command.prompt);
   const GenerateResult result = generate(command.run.model.name, options);
   fmt::print("\n");
+  std::fflush(stdout);
   if (!command.run.quiet) {
     fmt::print(stderr, "{:.1f} tokens/s, peak memory {}\n", result.tokens_per_second,
                format_bytes(result.peak_rss_bytes));

@@ -88,9 +88,9 @@ TEST(RanksTrain, AShardedOptimizerGivesTheSameBitsFromLessMemory) {
 }
 
 TEST(RanksTrain, GradientsAreClippedByTheNormOfTheirMean) {
-  const Arguments clipped = kPlain + Arguments{"--clip", "0.5", "--momentum", "0.9"};
+  const Arguments clipped = kPlain + Arguments{"--clip", "0.1", "--momentum", "0.9"};
   const auto one = ranks_json(1, clipped + Arguments{"--batch", "24", "--accumulate", "2"});
-  EXPECT_GT(one["gradient_norm"].front(), 0.5);
+  EXPECT_GT(one["gradient_norm"].front(), 0.1);
   for (const Arguments& how : std::vector<Arguments>{{}, {"--shard-optimizer"}}) {
     const auto many = ranks_json(3, clipped + Arguments{"--batch", "8"} + how);
     expect_same_losses(one, many);

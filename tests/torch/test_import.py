@@ -270,3 +270,20 @@ def test_two_threads():
         thread.join()
     assert len(losses) == session.steps_done and len(losses) + len(refusals) == 40
     assert all("one thread at a time" in refusal for refusal in refusals)
+
+
+def test_micro_batches_train_as_pytorchs_whole_batch():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 16 * 16, 5))
+    images, labels = images_and_labels()
+    session = session_of(module, (images, labels), accumulate=2, optimizer=ps.AdamW(lr=RATE, clip_norm=0.5))
+    assert session.batch == 4
+    optimizer = torch.optim.AdamW(module.parameters(), RATE)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(module(images), labels)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(module.parameters(), 0.5)
+        optimizer.step()
+        assert session.step(images, labels) == pytest.approx(loss.item(), rel=1e-4)
+        assert session.gradient_norm == pytest.approx(norm.item(), rel=1e-3)
