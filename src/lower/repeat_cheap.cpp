@@ -24,7 +24,7 @@ constexpr int kDeepestSum = 3;
 constexpr int kDeepestNormedSum = 1;
 constexpr int kNever = 1 << 20;
 
-std::size_t at(std::int32_t id) {
+std::size_t index_of(std::int32_t id) {
   return static_cast<std::size_t>(id);
 }
 
@@ -82,12 +82,12 @@ class Repeater {
       const Op& op = graph_.ops[i];
       if (op.phase != Phase::backward) continue;
       for (const TensorId input : op.inputs) {
-        if (first_read_[at(input)] == kNone) first_read_[at(input)] = static_cast<OpId>(i);
-        last_read_[at(input)] = static_cast<OpId>(i);
+        if (first_read_[index_of(input)] == kNone) first_read_[index_of(input)] = static_cast<OpId>(i);
+        last_read_[index_of(input)] = static_cast<OpId>(i);
       }
     }
     for (const ir::Carried& state : graph_.carried) {
-      if (state.end != state.begin) replaced_[at(state.begin)] = graph_.tensor(state.end).producer;
+      if (state.end != state.begin) replaced_[index_of(state.begin)] = graph_.tensor(state.end).producer;
     }
   }
 
@@ -107,19 +107,19 @@ class Repeater {
   }
 
  private:
-  bool is_repeated(TensorId id) const { return at(id) < depth_.size() && depth_[at(id)] > 0; }
+  bool is_repeated(TensorId id) const { return index_of(id) < depth_.size() && depth_[index_of(id)] > 0; }
 
   /// In the order of the ops, so that what an op reads is decided before it.
   void choose() {
     for (const Op& op : graph_.ops) {
       if (op.phase != Phase::forward || !is_cheap(op)) continue;
       const TensorId made = op.outputs[0];
-      const OpId when = first_read_[at(made)];
+      const OpId when = first_read_[index_of(made)];
       if (when == kNone || graph_.tensor(made).size_bytes() < least_bytes_) continue;
       Recipe recipe;
       const int depth = depth_of(op, when, kDeepest, recipe);
       if (depth > kDeepest) continue;
-      depth_[at(made)] = depth;
+      depth_[index_of(made)] = depth;
       recipes_.emplace(made, std::move(recipe));
     }
   }
@@ -144,8 +144,8 @@ class Repeater {
 
   int depth_at(TensorId id, OpId when, std::int64_t small, int most, Recipe& recipe) const {
     const ir::Tensor& tensor = graph_.tensor(id);
-    if (ir::is_state(tensor.role)) return replaced_[at(id)] > when ? 0 : kNever;
-    if (last_read_[at(id)] >= when) return depth_[at(id)];
+    if (ir::is_state(tensor.role)) return replaced_[index_of(id)] > when ? 0 : kNever;
+    if (last_read_[index_of(id)] >= when) return depth_[index_of(id)];
     if (tensor.size_bytes() <= small) return 0;
     if (tensor.producer == kNone) return kNever;
     const Op& maker = graph_.op(tensor.producer);
