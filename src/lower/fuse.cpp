@@ -116,7 +116,7 @@ class Fuser {
 }  // namespace
 
 ir::Graph fuse(const ir::Graph& forward) {
-  return fuse_programs(Fuser(forward).run());
+  return fuse_programs(join_slices(Fuser(forward).run()));
 }
 
 }  // namespace penstock::lower

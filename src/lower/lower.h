@@ -19,8 +19,8 @@ ir::Graph for_training(ir::Graph network);
 ir::Graph for_evaluation(ir::Graph network);
 
 /// Forward graph -> forward graph: batch norm + ReLU, batch norm + add + ReLU, convolution or linear + ReLU
-/// become one op. Runs before autodiff, which has a rule for the fused op, so that no pattern has to be found
-/// in the backward half.
+/// become one op, and so do slices that are all of a tensor and chains of ops for each element. Runs before
+/// autodiff, which has a rule for the fused op, so that no pattern has to be found in the backward half.
 ir::Graph fuse(const ir::Graph& forward);
 
 /// Whole step -> whole step: what an op makes in one pass over memory of tensors that backward holds anyway

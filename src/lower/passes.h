@@ -15,6 +15,10 @@ ir::Graph without_ops(ir::Graph graph, const std::vector<bool>& gone);
 /// no op brings in or out any more. State stays, used or not: all graphs of a network have the same.
 ir::Graph prune(ir::Graph graph);
 
+/// Slices that together are all of a tensor (queries, keys and values; the two parts of a roll) become one
+/// split, whose gradient is one concat. The gradient of each slice by itself is as large as the whole.
+ir::Graph join_slices(ir::Graph forward);
+
 /// Chains of ops that work element by element become one op with one program, so that what lies between is
 /// never written to memory. Only chains with a `pointwise` op in them: networks without keep their bits.
 ir::Graph fuse_programs(ir::Graph forward);

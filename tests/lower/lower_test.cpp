@@ -274,6 +274,29 @@ TEST(RepeatCheap, HoldsWhatNothingElseHolds) {
   EXPECT_GT(held(large_only, OpKind::layer_norm), 0);
 }
 
+TEST(JoinSlices, PartsOfAWholeBecomeASplit) {
+  Builder b("parts", {4, 3, 8, 6});
+  auto x = b.conv("conv", b.images(), 12, {.kernel = {3}, .padding = {1}});
+  const auto last = b.slice(x, 1, 8, 4), first = b.slice(x, 1, 0, 4), middle = b.slice(x, 1, 4, 4);
+  x = b.roll(b.apply("add", {b.apply("mul", {first, middle}), last}), 3, 2);
+  const auto overlapping = b.apply("add", {b.slice(x, 2, 0, 5), b.slice(x, 2, 3, 5)});
+  const ir::Graph network = b.finish(b.linear("fc", b.flatten(overlapping), 5));
+  const ir::Graph apart = lower::for_training(network), joined = forward_step(network);
+  const auto count = [](const ir::Graph& graph, OpKind kind) {
+    return std::count_if(graph.ops.begin(), graph.ops.end(),
+                         [&](const ir::Op& op) { return op.kind == kind; });
+  };
+  EXPECT_EQ(count(apart, OpKind::slice), 7);
+  EXPECT_EQ(count(joined, OpKind::slice), 2);
+  EXPECT_EQ(count(joined, OpKind::split), 2);
+  const auto backend = kernels::make_reference_backend();
+  const lower::Executable one = lower::lower(training_step(apart, {}), *backend);
+  const lower::Executable two = lower::lower(training_step(joined, {}), *backend);
+  StepRunner a(*backend, one), c(*backend, two);
+  for (int step = 0; step < 2; ++step) EXPECT_NEAR(a.run(), c.run(), 1e-6);
+  expect_close(c.state(), a.state(), 1e-5);
+}
+
 TEST(SliceUpdates, NeverHasAWholeGradientAndTrainsTheSame) {
   Builder b("wide", {5, 2, 6, 6});
   const auto hidden = b.relu(b.linear("wide", b.flatten(b.images()), 301));
