@@ -48,8 +48,9 @@ struct MemoryOptions {
   bool dynamic_kernels = false;
   LmsKnobs lms;
   /// The step runs on slices of the batch of so many samples, so that a budget need not hold a whole batch of
-  /// anything. The last bits of results depend on it, but not on the budget. 0: the batch is not cut.
-  std::int64_t slice_samples = 0;
+  /// anything. The last bits of results depend on it, but not on the budget. 0: the batch is not cut. None:
+  /// as suits the network, its batch and its images (slice_samples()).
+  std::optional<std::int64_t> slice_samples;
   std::int64_t window_bytes = 0;  ///< how far Policy::window looks ahead; 0: 1.5 times the pool
   TierKind tier = TierKind::disk;
   std::string swap_dir;  ///< empty: a temporary folder that is on a disk

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -20,8 +21,15 @@
 
 namespace penstock {
 
+/// Where samples `first` to `first + count` of an input go: entries of its first axis.
+struct InputPart {
+  void* to = nullptr;
+  std::int64_t first = 0, count = 0;
+};
+
 /// What a caller gives for one input of the network: memory of its own, in row-major order. Or a function
-/// that writes the values, which is called once in the step with the memory they go to.
+/// that writes the values. It is called in the step once for each part of the batch, in their order; a batch
+/// that is not cut is one part.
 struct InputArray {
   InputArray() = default;
   InputArray(std::span<const float> values)
@@ -32,12 +40,12 @@ struct InputArray {
   InputArray(const std::vector<std::int32_t>& values) : InputArray(std::span<const std::int32_t>(values)) {}
   InputArray(DType type, const void* values, std::size_t count)
       : dtype(type), data(values), elements(count) {}
-  InputArray(std::function<void(void* to)> writer) : fill(std::move(writer)) {}
+  InputArray(std::function<void(const InputPart& part)> writer) : fill(std::move(writer)) {}
 
   DType dtype = DType::f32;
   const void* data = nullptr;
   std::size_t elements = 0;
-  std::function<void(void* to)> fill;
+  std::function<void(const InputPart& part)> fill;
 };
 
 /// By the names of the network's inputs.
@@ -127,6 +135,9 @@ struct CheckpointFacts {
 /// Throws UserError if there is no checkpoint in the folder or it is damaged.
 CheckpointFacts checkpoint_facts(const std::string& dir);
 
+/// Samples of a slice where the step of this network runs on slices of the batch; 0: it is not cut.
+std::int64_t slice_samples(const Network& network, const MemoryOptions& options);
+
 /// Trains a network within a memory budget. One thread at a time may call it, and not from inside one of its
 /// own callbacks. After a RunError only the destructor may be called. Changes nothing of the process that it
 /// does not change back.
@@ -209,6 +220,9 @@ class Session {
 /// Makes the network for a batch; where several batches are tried.
 using NetworkOfBatch = std::function<Network(std::int64_t batch)>;
 
+/// Batches of any size fit.
+inline constexpr std::int64_t kAnyBatch = std::numeric_limits<std::int64_t>::max();
+
 /// What forecast() found out.
 struct ForecastTable {
   std::string profile_source;  ///< cached, measured, a file's name, or estimate
@@ -216,14 +230,17 @@ struct ForecastTable {
   std::int64_t in_memory_bytes = 0;
   double in_memory_step_seconds = 0;  ///< predicted
   std::int64_t smallest_bytes = 0;    ///< the smallest budget to name
-  std::int64_t largest_batch = 0;     ///< within the budget, where it was asked for; 0: none
+  /// Within the budget, where it was asked for; 0: none; kAnyBatch: all. Where the batch is in many slices it
+  /// is told from how the need grows with them.
+  std::int64_t largest_batch = 0;
   std::vector<Forecast> budgets;      ///< the one that was named, or several up to what all in memory takes
   std::vector<std::string> explanation;
 };
 
 struct ForecastRequest {
   bool largest_batch = false;
-  std::string explain;    ///< the name of a tensor or op
+  /// The name of a tensor or op; or "smallest": what the smallest budget is made of, which needs no budget.
+  std::string explain;
   std::string plan_file;  ///< where to write the plan
 };
 

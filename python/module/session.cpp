@@ -123,16 +123,23 @@ nb::tuple step(Engine& engine, const std::map<std::string, Array>& arrays) {
 }
 
 /// What writes an array's bytes is not looked at by the session, which else takes finite numbers only.
-void let_all_numbers_in(Inputs& inputs) {
-  for (auto& [name, input] : inputs) {
-    const std::size_t bytes = input.elements * (input.dtype == DType::u8 ? 1 : 4);
-    input.fill = [from = input.data, bytes](void* to) { std::memcpy(to, from, bytes); };
+void let_all_numbers_in(const Network& network, Inputs& inputs) {
+  for (const PortInfo& port : network.inputs()) {
+    const auto given = inputs.find(port.name);
+    if (given == inputs.end()) continue;
+    InputArray& input = given->second;
+    const std::size_t samples = port.shape.empty() ? 1 : static_cast<std::size_t>(port.shape[0]);
+    const std::size_t bytes = input.elements * (input.dtype == DType::u8 ? 1 : 4) / samples;
+    input.fill = [from = static_cast<const std::byte*>(input.data), bytes](const InputPart& part) {
+      std::memcpy(part.to, from + static_cast<std::size_t>(part.first) * bytes,
+                  static_cast<std::size_t>(part.count) * bytes);
+    };
   }
 }
 
 nb::tuple run(Engine& engine, const std::map<std::string, Array>& arrays, bool any_numbers) {
   Given given = inputs_of(engine.session.network(), arrays);
-  if (any_numbers) let_all_numbers_in(given.inputs);
+  if (any_numbers) let_all_numbers_in(engine.session.network(), given.inputs);
   return result_of(engine.call([&](Session& session) { return session.run(given.inputs); }));
 }
 

@@ -36,7 +36,9 @@ class Plan:
         else:
             text = self.table.text(self.batch, self._tokens)
         if self.table is not None:
-            if self.table.largest_batch > 0:
+            if self.table.largest_batch >= 2**62:
+                text += f"any batch fits {text_of(self.budgets[0].budget_bytes)}\n"
+            elif self.table.largest_batch > 0:
                 text += f"the largest batch within {text_of(self.budgets[0].budget_bytes)} is {self.table.largest_batch}\n"
             text += "".join(line + "\n" for line in self.table.explanation)
         return text.rstrip("\n")

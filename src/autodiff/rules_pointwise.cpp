@@ -42,14 +42,14 @@ void cross_entropy_rule(RuleContext& context) {
           "the probabilities of a cross-entropy are for its own gradient only");
   const ir::TensorId probabilities = context.out(1);
   if (context.gradient(0) == ir::kNone) {
-    context.emit(OpKind::cross_entropy_backward, "backward", {probabilities, context.in(1)}, ir::NoAttrs{},
-                 {0});
+    context.emit(OpKind::cross_entropy_backward, "backward", {probabilities, context.in(1)},
+                 context.op().attrs, {0});
     return;
   }
   // A part of the loss: its gradient times that of the loss.
   const ir::TensorId own =
       context.emit_intermediate(OpKind::cross_entropy_backward, "backward", {probabilities, context.in(1)},
-                                ir::NoAttrs{}, probabilities);
+                                context.op().attrs, probabilities);
   context.emit(OpKind::pointwise, "backward_scale", {own, context.dy()},
                ir::PointwiseAttrs{ir::named_function("mul")}, {0});
 }

@@ -50,6 +50,15 @@ std::int64_t parse_bandwidth(const std::string& text) {
   return bytes_per_second;
 }
 
+std::optional<std::int64_t> parse_slice(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  std::int64_t samples = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), samples);
+  if (error != std::errc() || end != text.data() + text.size() || samples < 0)
+    throw UserError(fmt::format("--slice '{}' is neither auto nor a number of images", text));
+  return samples;
+}
+
 std::optional<PoolKind> parse_pool(const std::string& text) {
   if (text == "auto") return std::nullopt;
   if (text == "packed") return PoolKind::packed;

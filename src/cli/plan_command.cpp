@@ -31,7 +31,11 @@ std::string plan_json(const PlanCommand& command, const ForecastTable& table) {
   json["in_memory_bytes"] = table.in_memory_bytes;
   json["in_memory_step_seconds"] = table.in_memory_step_seconds;
   json["smallest_bytes"] = table.smallest_bytes;
-  if (table.largest_batch > 0) json["largest_batch"] = table.largest_batch;
+  if (table.largest_batch == kAnyBatch) {
+    json["largest_batch"] = "any";
+  } else if (table.largest_batch > 0) {
+    json["largest_batch"] = table.largest_batch;
+  }
   json["budgets"] = nlohmann::ordered_json::array();
   for (const Forecast& row : table.budgets) {
     nlohmann::ordered_json entry;
@@ -86,7 +90,9 @@ void print_result(const PlanCommand& command, const ForecastTable& table) {
     fmt::print("{}", report::forecast_text(first, model, batch, text ? sequence : 0));
   }
   if (command.request.largest_batch) {
-    if (table.largest_batch > 0) {
+    if (table.largest_batch == kAnyBatch) {
+      fmt::print("any batch fits {}\n", format_bytes(first.budget_bytes));
+    } else if (table.largest_batch > 0) {
       fmt::print("the largest batch within {} is {}\n", format_bytes(first.budget_bytes),
                  table.largest_batch);
     } else {
@@ -100,7 +106,7 @@ void run_plan(PlanCommand& command) {
   RunOptions& run = command.run;
   if (!run.json_file.empty()) check_writable(run.json_file, "--json");
   if (run.words.memory.empty()) {
-    if (!command.request.explain.empty())
+    if (!command.request.explain.empty() && command.request.explain != "smallest")
       throw UserError("--explain needs --memory: what happens to a tensor depends on the budget");
     if (!command.request.plan_file.empty()) throw UserError("--out needs --memory: a plan is for one budget");
     if (command.request.largest_batch)
@@ -142,8 +148,10 @@ void add_plan_command(CLI::App& app) {
   sub->add_flag("--evaluate", command->run.options.evaluate, "with room for an evaluation at the end");
   sub->add_flag("--max-batch", command->request.largest_batch,
                 "search the largest batch that the budget can train");
-  sub->add_option("--explain", command->request.explain,
-                  "why this tensor, or what this op makes, is kept, swapped or computed again")
+  sub->add_option(
+         "--explain", command->request.explain,
+         "why this tensor, or what this op makes, is kept, swapped or computed again; `smallest`: what "
+         "the smallest budget is made of")
       ->type_name("NAME");
   sub->add_option("--out", command->request.plan_file, "write the plan to this file, for train --plan")
       ->type_name("FILE");

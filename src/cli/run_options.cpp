@@ -88,9 +88,10 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->capture_default_str();
   memory->add_option("--pool", words.pool, "auto | virtual | packed")->capture_default_str();
   memory
-      ->add_option("--slice", session.memory.slice_samples,
-                   "run each step on slices of so many images: then a budget need not hold whole batches")
-      ->check(CLI::NonNegativeNumber);
+      ->add_option("--slice", words.slice,
+                   "run each step on slices of so many images: then a budget need not hold whole batches; "
+                   "0: whole batches; auto: by network, batch and image")
+      ->capture_default_str();
   memory->add_option("--window", words.window, "bytes that policy window looks ahead (1.5 times the pool)");
   memory
       ->add_option("--lms-threshold", session.memory.lms.threshold,
@@ -170,6 +171,7 @@ void read_words(RunOptions& run) {
   memory.tier = parse_tier(words.tier);
   memory.verify = parse_verify(words.verify);
   if (!words.tier_bandwidth.empty()) memory.tier_bytes_per_second = parse_bandwidth(words.tier_bandwidth);
+  memory.slice_samples = parse_slice(words.slice);
   if (!words.swap_space.empty()) memory.swap_space_bytes = parse_bytes(words.swap_space, "--swap-space");
   if (!words.window.empty()) memory.window_bytes = parse_bytes(words.window, "--window");
   if (words.profile == "fresh") {

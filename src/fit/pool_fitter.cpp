@@ -77,9 +77,10 @@ plan::PlanOptions PoolFitter::plan_options(plan::PolicyKind policy) const {
   return options;
 }
 
-std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile,
+std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any,
                                                 std::int64_t first_tier_bytes) const {
   plan::PlanOptions options = plan_options(fit.policy);
+  options.any = any;
   plan::PoolRule rule = fit.pool->rule(fit.given_bytes);
   rule.tier_bytes = first_tier_bytes;
   std::optional<plan::Boundary> boundary;
@@ -108,27 +109,27 @@ std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* p
   return planned;
 }
 
-std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile) const {
+std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any) const {
   try {
-    return plan_steps(fit, profile, request_.tier_bytes);
+    return plan_steps(fit, profile, any, request_.tier_bytes);
   } catch (const plan::BudgetError& error) {
     const std::int64_t less = request_.tier_bytes - error.needed_tier_bytes();
     const bool first_took_too_much = fit.training && steps_.all().size() > 1;
     if (error.needed_tier_bytes() == 0 || !first_took_too_much || less < 0) throw;
     fit.training.reset();
-    return plan_steps(fit, profile, less);
+    return plan_steps(fit, profile, any, less);
   }
 }
 
 Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model,
-                    std::int64_t given_bytes, const plan::Profile* profile) const {
+                    std::int64_t given_bytes, const plan::Profile* profile, bool any) const {
   Fit fit;
   fit.division = request_.division;
   fit.policy = policy;
   fit.pool = model;
   fit.given_bytes = given_bytes;
   fit.in_memory_bytes = keep_bytes_ + request_.division.beside_bytes();
-  const std::vector<PlannedStep> planned = plan_steps(fit, profile);
+  const std::vector<PlannedStep> planned = plan_steps(fit, profile, any);
   Layout layout = model->lay_out(planned, {});
   fit.pool_bytes = layout.pool_bytes;
   std::size_t next = 0;
@@ -201,7 +202,7 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
   for (const double share : kSharesOfCapacity) {
     try {
       const auto given = static_cast<std::int64_t>(share * static_cast<double>(capacity_bytes));
-      Fit found = fit(plan::PolicyKind::automatic, pool, given, nullptr);
+      Fit found = fit(plan::PolicyKind::automatic, pool, given, nullptr, true);
       if (found.pool_bytes <= capacity_bytes) return found;
     } catch (const plan::BudgetError&) {
       // With less it would not do either.

@@ -31,14 +31,15 @@ class PoolFitter {
  private:
   std::int64_t find_keep_bytes() const;
   std::shared_ptr<const PoolModel> model(std::int64_t rounding_bytes) const;
-  /// Plans for `given_bytes` and lays out. Throws BudgetError with the bytes to give.
+  /// Plans for `given_bytes` and lays out. Throws BudgetError with the bytes to give. `any`: the first plan
+  /// that a search finds will do.
   Fit fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model, std::int64_t given_bytes,
-          const plan::Profile* profile) const;
+          const plan::Profile* profile, bool any = false) const;
   /// Plans all steps into `fit`, one after the other: each has the space on the tier that is left by those
   /// before, the first one no more than `first_tier_bytes`.
-  std::vector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile,
+  std::vector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, bool any,
                                       std::int64_t first_tier_bytes) const;
-  std::vector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile) const;
+  std::vector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, bool any) const;
   /// The least that the policy can be given.
   std::int64_t least_given(plan::PolicyKind policy, const PoolModel& model) const;
   /// How often something is tried: less for long steps, so that the time grows about linearly with them.

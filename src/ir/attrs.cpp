@@ -38,6 +38,7 @@ template Attrs::Attrs(MatmulAttrs);
 template Attrs::Attrs(NormAttrs);
 template Attrs::Attrs(StatisticsAttrs);
 template Attrs::Attrs(CombineAttrs);
+template Attrs::Attrs(MeanAttrs);
 template Attrs::Attrs(ActivationAttrs);
 template Attrs::Attrs(PoolAttrs);
 template Attrs::Attrs(LrnAttrs);

@@ -85,6 +85,11 @@ struct DropoutAttrs {
   std::int64_t first_sample = 0;  ///< of a slice: the place of its first sample in the batch
   bool operator==(const DropoutAttrs&) const = default;
 };
+/// Of a loss: places that its mean is over; 0: as many as it sees. A slice knows those of the whole batch.
+struct MeanAttrs {
+  std::int64_t count = 0;
+  bool operator==(const MeanAttrs&) const = default;
+};
 struct AxisAttrs {
   std::int64_t axis = 1;
   bool operator==(const AxisAttrs&) const = default;

@@ -60,6 +60,10 @@ void write_attrs(AttrsWriter& w, const CombineAttrs& a) {
   w.item(fmt::format("counts {}", fmt::join(a.counts, ",")));
 }
 
+void write_attrs(AttrsWriter& w, const MeanAttrs& a) {
+  w.value<std::int64_t>("count", a.count, 0);
+}
+
 void write_attrs(AttrsWriter& w, const ActivationAttrs& a) {
   w.item(activation_name(a.function));
   if (a.function == Activation::leaky_relu) w.value("alpha", a.alpha, 0.01F);

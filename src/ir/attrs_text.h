@@ -39,6 +39,7 @@ void write_attrs(AttrsWriter& w, const MatmulAttrs& attrs);
 void write_attrs(AttrsWriter& w, const NormAttrs& attrs);
 void write_attrs(AttrsWriter& w, const StatisticsAttrs& attrs);
 void write_attrs(AttrsWriter& w, const CombineAttrs& attrs);
+void write_attrs(AttrsWriter& w, const MeanAttrs& attrs);
 void write_attrs(AttrsWriter& w, const ActivationAttrs& attrs);
 void write_attrs(AttrsWriter& w, const PoolAttrs& attrs);
 void write_attrs(AttrsWriter& w, const LrnAttrs& attrs);

@@ -64,7 +64,8 @@ OpId Graph::add_op(Op op) {
 namespace {
 
 std::int32_t find_port(const std::vector<Port>& ports, const std::string& name) {
-  const auto found = std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; });
+  const auto found = std::find_if(ports.begin(), ports.end(),
+                                  [&](const Port& p) { return p.name == name && p.part_of == kNone; });
   return found == ports.end() ? kNone : static_cast<std::int32_t>(found - ports.begin());
 }
 
@@ -76,6 +77,30 @@ std::int32_t Graph::find_input(const std::string& port_name) const {
 
 std::int32_t Graph::find_output(const std::string& port_name) const {
   return find_port(outputs, port_name);
+}
+
+std::vector<std::int32_t> Graph::ports_of(std::int32_t port) const {
+  if (inputs[static_cast<std::size_t>(port)].tensor != kNone) return {port};
+  std::vector<std::int32_t> parts;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].part_of == port && inputs[i].tensor != kNone) parts.push_back(static_cast<std::int32_t>(i));
+  }
+  return parts;
+}
+
+DType Graph::input_dtype(std::int32_t port) const {
+  const std::vector<std::int32_t> ports = ports_of(port);
+  require(!ports.empty(), "input_dtype: nothing needs this input");
+  return tensor(inputs[static_cast<std::size_t>(ports.front())].tensor).dtype;
+}
+
+Shape Graph::input_shape(std::int32_t port) const {
+  const std::vector<std::int32_t> ports = ports_of(port);
+  require(!ports.empty(), "input_shape: nothing needs this input");
+  const Port& last = inputs[static_cast<std::size_t>(ports.back())];
+  Shape shape = tensor(last.tensor).shape;
+  if (last.part_of != kNone) shape[0] += last.first;
+  return shape;
 }
 
 std::int64_t Graph::storage_bytes(StorageId storage) const {

@@ -21,6 +21,10 @@ struct Port {
   std::string name;
   TensorId tensor = kNone;
   bool evaluation_only = false;  ///< of an output: training neither computes nor holds it
+  /// An input may come in parts along its first axis. Each part is a port of its own behind all others, which
+  /// says whose part it is and where it begins; the whole then has no tensor.
+  std::int32_t part_of = kNone;
+  std::int64_t first = 0;
 };
 
 /// One whole step as a list of ops in execution order, every tensor explicit. Plain data: builders, autodiff
@@ -57,6 +61,11 @@ struct Graph {
   /// The port's number; kNone where there is none of that name.
   std::int32_t find_input(const std::string& port_name) const;
   std::int32_t find_output(const std::string& port_name) const;
+  /// The ports that bring input `port` in: itself, or its parts in order; none where nothing needs it.
+  std::vector<std::int32_t> ports_of(std::int32_t port) const;
+  /// Of the whole input; it must be one that something needs.
+  Shape input_shape(std::int32_t port) const;
+  DType input_dtype(std::int32_t port) const;
 
   /// One storage's size, in time proportional to all tensors; storage_sizes() gives all at once.
   std::int64_t storage_bytes(StorageId storage) const;

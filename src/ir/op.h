@@ -79,9 +79,9 @@ enum class OpKind : std::uint8_t {
 
   nll_loss,           ///< log-probabilities[N,K,...], labels(s32)[N,...], (class weights[K]) -> loss[1], weight[1] of what counts  NllAttrs
   nll_loss_backward,  ///< labels, weight, dloss[1], (class weights) -> gradient of the log-probabilities  NllAttrs
-  cross_entropy,           ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  NoAttrs
+  cross_entropy,           ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  MeanAttrs
                            ///< a place with a negative label adds nothing
-  cross_entropy_backward,  ///< probabilities, labels -> dlogits (of the mean)              NoAttrs
+  cross_entropy_backward,  ///< probabilities, labels -> dlogits (of the mean)              MeanAttrs
   count_correct,           ///< logits[N,K,...], labels(s32) -> count(s32)[1]               NoAttrs
 
   // Transformers; D a row's width, see ir/text_attrs.h for layouts.

@@ -17,6 +17,10 @@ using ir::Op;
 using ir::OpKind;
 using ir::TensorId;
 
+/// What the neediest op of a network may have before it and behind it. Below, an op is too short to be worth
+/// cutting; above, it decides how small a budget can be.
+constexpr std::int64_t kSliceBytes = std::int64_t{160} << 20;
+
 /// Samples [first, first + count) of the batch.
 struct Samples {
   std::int64_t first, count;
@@ -72,8 +76,9 @@ bool is_cut(const ir::Graph& graph, const Op& op, std::int64_t batch) {
 /// batch. What does (sums, statistics, ops that are not cut) stands behind the group.
 class BatchCutter {
  public:
-  BatchCutter(ir::Graph graph, std::int64_t batch, std::int64_t slice_samples)
-      : graph_(std::move(graph)),
+  BatchCutter(ir::Graph graph, std::int64_t batch, std::int64_t slice_samples, CutInputs inputs)
+      : cut_inputs_(inputs),
+        graph_(std::move(graph)),
         batch_(batch),
         slices_(slices_of(batch, slice_samples)),
         order_(slices_.size()) {
@@ -85,7 +90,9 @@ class BatchCutter {
     std::vector<Op> ops;
     std::swap(ops, graph_.ops);
     for (Op& op : ops) {
-      if (op.kind == OpKind::batch_norm_backward && halves_are_cut(op)) {
+      if (op.kind == OpKind::input) {
+        (comes_in_parts(op) ? inputs_in_parts_ : inputs_).push_back(std::move(op));
+      } else if (op.kind == OpKind::batch_norm_backward && halves_are_cut(op)) {
         auto [sums, data] = halves(op);
         take(std::move(sums));
         take(std::move(data));
@@ -94,10 +101,20 @@ class BatchCutter {
       }
     }
     finish_group();
+    if (!inputs_in_parts_.empty()) {
+      for (std::size_t k = 0; k < slices_.size(); ++k) bring_in(k);
+    }
+    for (Op& op : inputs_) graph_.add_op(std::move(op));
     return compact(std::move(graph_));
   }
 
  private:
+  /// Images and volumes, and labels for each of their points; a label or a vector a sample is small.
+  bool comes_in_parts(const Op& input) const {
+    const ir::Shape& shape = graph_.tensor(input.outputs[0]).shape;
+    return cut_inputs_ == CutInputs::in_parts && shape.rank() > 2 && shape[0] == batch_;
+  }
+
   void take(Op op) {
     if (!is_cut(graph_, op, batch_)) {
       if (group_.empty()) return append_whole(std::move(op));
@@ -156,7 +173,9 @@ class BatchCutter {
     of_group_.clear();
     later_.clear();
     if (!group.empty()) std::reverse(order_.begin(), order_.end());
+    if (order_.front() != 0) bring_all_in(group);
     for (const std::size_t k : order_) {
+      if (reads_inputs_in_parts(group)) bring_in(k);
       for (const Op& op : group) append_slice(op, k);
     }
     for (const Op& op : group) {
@@ -166,12 +185,53 @@ class BatchCutter {
   }
 
   void append_whole(Op op) {
+    bring_all_in({op});
     for (const TensorId id : op.inputs) make_whole(id);
     graph_.add_op(std::move(op));
   }
 
-  /// What exists in slices only is put together for an op that is not cut.
+  bool reads_inputs_in_parts(const std::vector<Op>& ops) const {
+    const auto is_read = [&](const Op& input) {
+      return std::any_of(ops.begin(), ops.end(), [&](const Op& op) {
+        return std::find(op.inputs.begin(), op.inputs.end(), input.outputs[0]) != op.inputs.end();
+      });
+    };
+    return std::any_of(inputs_in_parts_.begin(), inputs_in_parts_.end(), is_read);
+  }
+
+  /// The caller gives slice after slice, each with all that belongs to it, so these come in together, in
+  /// order, when the first of them is needed.
+  void bring_in(std::size_t k) {
+    for (const Op& op : inputs_in_parts_) {
+      const TensorId whole = op.outputs[0];
+      const auto port = op.attrs_as<ir::PortAttrs>().port;
+      ir::Shape shape = graph_.tensor(whole).shape;
+      shape[0] = slices_[k].count;
+      const TensorId part = graph_.add_input(fmt::format("{}.{}", graph_.tensor(whole).name, k),
+                                             graph_.tensor(whole).dtype, std::move(shape));
+      graph_.inputs.back().part_of = port;
+      graph_.inputs.back().first = slices_[k].first;
+      graph_.inputs[static_cast<std::size_t>(port)].tensor = ir::kNone;
+      parts_of(whole)[k] = part;
+      in_parts_.insert(whole);
+    }
+    if (k + 1 == slices_.size()) inputs_in_parts_.clear();
+  }
+
+  void bring_all_in(const std::vector<Op>& readers) {
+    if (!reads_inputs_in_parts(readers)) return;
+    for (std::size_t k = 0; k < slices_.size(); ++k) bring_in(k);
+  }
+
+  /// What exists in slices only is put together for an op that is not cut. Inputs that come whole do so where
+  /// they are needed first: after the images, which a caller may have to read before it knows their labels.
   void make_whole(TensorId id) {
+    const auto input =
+        std::find_if(inputs_.begin(), inputs_.end(), [&](const Op& op) { return op.outputs[0] == id; });
+    if (input != inputs_.end()) {
+      graph_.add_op(std::move(*input));
+      inputs_.erase(input);
+    }
     if (!in_parts_.contains(id) || graph_.tensor(id).producer != ir::kNone) return;
     require(graph_.tensor(id).role != ir::Role::workspace, "a kernel's workspace cannot be put together");
     const OpKind kind = OpKind::concat;
@@ -202,6 +262,7 @@ class BatchCutter {
     TensorId& part = parts_of(whole)[k];
     if (part != ir::kNone) return part;
     require(graph_.tensor(whole).role != ir::Role::workspace, "a kernel's workspace cannot be cut");
+    make_whole(whole);
     part = add_part(whole, k, true);
     const std::size_t rank = graph_.tensor(whole).shape.rank();
     ir::StridedAttrs attrs{std::vector<std::int64_t>(rank, 0), std::vector<std::int64_t>(rank, 1)};
@@ -217,6 +278,11 @@ class BatchCutter {
       auto attrs = op.attrs_as<ir::DropoutAttrs>();
       attrs.first_sample = slices_[k].first;
       slice.attrs = attrs;
+    }
+    if (const auto* mean = op.attrs.get_if<ir::MeanAttrs>()) {
+      // Of the labels, which are the second input forward and backward.
+      const std::int64_t labels = graph_.tensor(op.inputs[1]).shape.elements();
+      slice.attrs = ir::MeanAttrs{mean->count > 0 ? mean->count : labels};
     }
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const TensorId id = op.inputs[i];
@@ -271,15 +337,17 @@ class BatchCutter {
     for (const TensorId whole : op.outputs) parts_.erase(whole);
   }
 
+  CutInputs cut_inputs_;
   ir::Graph graph_;
   std::int64_t batch_;
   std::vector<Samples> slices_;
   /// In which the slices of a group run: each group begins with what the one before made last.
   std::vector<std::size_t> order_;
-  std::vector<Op> group_;                  ///< cut ops that run slice by slice
-  std::vector<Op> behind_;                 ///< other ops, for when the group is through
-  std::unordered_set<TensorId> of_group_;  ///< what the group makes in slices
-  std::unordered_set<TensorId> later_;     ///< what is there only when the group is through
+  std::vector<Op> inputs_, inputs_in_parts_;  ///< ops of inputs that nothing has needed so far
+  std::vector<Op> group_;                     ///< cut ops that run slice by slice
+  std::vector<Op> behind_;                    ///< other ops, for when the group is through
+  std::unordered_set<TensorId> of_group_;     ///< what the group makes in slices
+  std::unordered_set<TensorId> later_;        ///< what is there only when the group is through
   std::unordered_map<TensorId, std::vector<TensorId>> parts_;  ///< slices by whole tensor
   std::unordered_set<TensorId> in_parts_;                      ///< what cut ops made
   std::unordered_map<TensorId, TensorId> sum_;                 ///< of the slices so far
@@ -296,11 +364,28 @@ std::int64_t batch_of(const ir::Graph& graph) {
   return 0;
 }
 
-ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples) {
+std::int64_t default_slice(const ir::Graph& network) {
+  const std::int64_t batch = batch_of(network);
+  std::int64_t widest = 0;
+  for (const Op& op : network.ops) {
+    if (!is_cut(network, op, batch)) continue;
+    std::int64_t bytes = 0;
+    for_each_operand(op, [&](char letter, TensorId id) {
+      if (letter == 's') bytes += network.tensor(id).size_bytes();
+    });
+    widest = std::max(widest, bytes);
+  }
+  if (widest <= kSliceBytes) return 0;
+  std::int64_t samples = 1;
+  while (2 * samples * widest <= kSliceBytes * batch) samples *= 2;
+  return samples;
+}
+
+ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples, CutInputs inputs) {
   const std::int64_t batch = batch_of(graph);
   if (slice_samples <= 0 || batch <= slice_samples) return graph;
   for (ir::Tensor& tensor : graph.tensors) tensor.producer = ir::kNone;
-  return BatchCutter(std::move(graph), batch, slice_samples).run();
+  return BatchCutter(std::move(graph), batch, slice_samples, inputs).run();
 }
 
 }  // namespace penstock::lower

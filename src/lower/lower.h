@@ -35,11 +35,19 @@ ir::Graph repeat_cheap(ir::Graph graph, std::int64_t least_bytes = 64 << 10);
 /// slices depend on the weight's size alone, not on the budget.
 ir::Graph slice_updates(ir::Graph graph, std::int64_t slice_bytes = std::int64_t{32} << 20);
 
+/// Whether inputs of images come in a slice at a time, or whole (where accumulate() is to give each
+/// micro-batch its own part of them).
+enum class CutInputs : std::uint8_t { in_parts, whole };
+
 /// Whole step, or evaluation -> the same on slices of the batch of at most `slice_samples` each: what has
 /// samples is a storage for each slice, and ops run slice by slice between the places where the whole batch
 /// must be known. Exact training of the whole batch: sums, and the statistics of batch norm, are put together
 /// in a fixed order. Ops on one vector a sample stay whole. 0, or not less than the batch: nothing is cut.
-ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples);
+ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples, CutInputs inputs = CutInputs::in_parts);
+
+/// Samples of the slices that suit a network. They depend on the network, its batch and its images alone,
+/// because the last bits of results depend on them. 0: the batch is not to be cut.
+std::int64_t default_slice(const ir::Graph& network);
 
 /// Whole step on a micro-batch -> whole step on `count` of them: forward and backward run on one micro-batch
 /// after the other, gradients are added up in their order, and each update stands in the last one, where its

@@ -6,7 +6,8 @@ namespace penstock {
 
 Value NetworkBuilder::cross_entropy(Value logits, Value labels, const std::string& name) {
   const std::string layer = impl_->layer_name(name, logits, "cross_entropy");
-  return impl_->make_all(ir::OpKind::cross_entropy, layer, {logits, labels}, {}, {"probabilities"})[0];
+  return impl_->make_all(ir::OpKind::cross_entropy, layer, {logits, labels}, ir::MeanAttrs{},
+                         {"probabilities"})[0];
 }
 
 Value NetworkBuilder::count_correct(Value logits, Value labels, const std::string& name) {

@@ -26,8 +26,9 @@ class Search {
       : problem_(problem),
         profile_(profile),
         recompute_(options.recompute),
+        any_(options.any),
         all_plans_(std::min(options.max_plans, std::max(kFewestPlans, kPlannedOps / (size_of(problem) + 1)))),
-        contest_(problem, profile, std::min(all_plans_, kSearchPlans)),
+        contest_(problem, profile, std::min(all_plans_, kSearchPlans), options.any),
         recomputer_(problem),
         trials_(problem, profile, contest_, recomputer_) {}
 
@@ -40,10 +41,11 @@ class Search {
       Trial trial = trials_.fresh();
       trials_.bid(trial, recompute_ ? contest_.plans_left() / 12 : contest_.plans_left());
       if (recompute_) recompute(std::move(trial));
-      contest_.allow(std::max(0, contest_.plans_left()) +
-                     std::max(all_plans_ / 8, all_plans_ - kSearchPlans));
+      if (!any_ || !contest_.has_best())
+        contest_.allow(std::max(0, contest_.plans_left()) +
+                       std::max(all_plans_ / 8, all_plans_ - kSearchPlans));
       if (recompute_) drop_all_sets(contest_.plans_left() / 2);
-      if (trials_.best()) polish(contest_, std::move(*trials_.best()));
+      if (trials_.best() && !contest_.is_done()) polish(contest_, std::move(*trials_.best()));
     }
     if (!contest_.has_best())
       throw BudgetError("auto", std::max(smallest_bytes(problem_), problem_.budget_bytes + 1),
@@ -95,7 +97,7 @@ class Search {
 
   const Problem& problem_;
   const Profile& profile_;
-  bool recompute_;
+  bool recompute_, any_;
   int all_plans_;
   PlanContest contest_;
   Recomputer recomputer_;

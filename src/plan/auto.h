@@ -15,6 +15,7 @@ struct AutoOptions {
   /// Searches even where no plan without recomputation exists, which takes a while where none with it does
   /// either.
   bool below_smallest = false;
+  bool any = false;  ///< the first plan that is found will do
 };
 
 /// Minimises the simulated step time over what to keep, swap, compute again, and when. Starts from the plans

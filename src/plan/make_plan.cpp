@@ -52,8 +52,14 @@ namespace {
 
 constexpr int kAskedAttempts = 16;
 
+/// A search over more ops than these is not made twice.
+constexpr std::size_t kLongStep = 10000;
+
 /// By the policy, whatever it takes on the tier.
-Plan plan_by(const Problem& problem, const PlanOptions& options, const AutoOptions& search = {}) {
+Plan plan_by(const Problem& problem, const PlanOptions& options, bool below_smallest = false) {
+  AutoOptions search;
+  search.below_smallest = below_smallest;
+  search.any = options.any;
   switch (options.policy) {
     case PolicyKind::keep:
       return plan_keep(problem);
@@ -71,6 +77,19 @@ Plan plan_by(const Problem& problem, const PlanOptions& options, const AutoOptio
   throw InternalError("there is no such policy");
 }
 
+/// Whatever it takes on the tier; where the step is long and the quickest policy takes more there than it
+/// may, that one's plan.
+Plan plan_unlimited(const Problem& problem, const PlanOptions& options) {
+  Problem unlimited = problem;
+  unlimited.tier_bytes = kNoLimit;
+  const bool searches = options.policy == PolicyKind::automatic && problem.ops.size() > kLongStep;
+  if (searches && smallest_bytes(unlimited) <= unlimited.budget_bytes) {
+    Plan quick = plan_window(unlimited, options.window);
+    if (tier_bytes(problem, quick) > problem.tier_bytes) return quick;
+  }
+  return plan_by(unlimited, options);
+}
+
 }  // namespace
 
 Plan make_plan(const Problem& problem, const PlanOptions& options) {
@@ -80,14 +99,10 @@ Plan make_plan(const Problem& problem, const PlanOptions& options) {
   if (problem.tier_bytes == kNoLimit) {
     plan = plan_by(problem, options);
   } else {
-    Problem unlimited = problem;
-    unlimited.tier_bytes = kNoLimit;
-    plan = plan_by(unlimited, options);
+    plan = plan_unlimited(problem, options);
     if (const std::int64_t taken = tier_bytes(problem, plan); taken > problem.tier_bytes) {
-      AutoOptions search;
-      search.below_smallest = true;
       try {
-        plan = plan_by(within_tier(problem, plan), options, search);
+        plan = plan_by(within_tier(problem, plan), options, true);
       } catch (const BudgetError& error) {
         throw BudgetError(error.policy(), error.needed_bytes(), error.given_bytes(), taken);
       }

@@ -27,6 +27,7 @@ struct PlanOptions {
   bool dynamic_kernels = false;
   LmsOptions lms;
   WindowOptions window;
+  bool any = false;  ///< the first plan that is found will do: a policy that searches need not go on
 };
 
 /// Plans by the policy and proves the plan. Throws BudgetError where the policy cannot plan within the

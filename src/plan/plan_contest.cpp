@@ -8,10 +8,11 @@
 
 namespace penstock::plan {
 
-PlanContest::PlanContest(const Problem& problem, const Profile& profile, int plans)
+PlanContest::PlanContest(const Problem& problem, const Profile& profile, int plans, bool any)
     : problem_(problem),
       profile_(profile),
       plans_left_(plans),
+      any_(any),
       best_seconds_(std::numeric_limits<double>::infinity()) {
   for (const auto& seconds : profile.op_seconds) compute_seconds_ += seconds[0];
 }

@@ -14,10 +14,13 @@ namespace penstock::plan {
 /// profile must outlive it.
 class PlanContest {
  public:
-  PlanContest(const Problem& problem, const Profile& profile, int plans);
+  /// `any`: it is over with the first plan.
+  PlanContest(const Problem& problem, const Profile& profile, int plans, bool any = false);
 
   /// Within a thousandth of compute alone, which no plan beats; or enough plans were tried.
-  bool is_done() const { return plans_left_ <= 0 || (best_ && best_seconds_ <= 1.001 * compute_seconds_); }
+  bool is_done() const {
+    return plans_left_ <= 0 || (best_ && (any_ || best_seconds_ <= 1.001 * compute_seconds_));
+  }
   int plans_left() const { return plans_left_; }
   void allow(int plans) { plans_left_ = plans; }
   double compute_seconds() const { return compute_seconds_; }
@@ -35,6 +38,7 @@ class PlanContest {
   const Profile& profile_;
   int plans_left_;
   double compute_seconds_ = 0;
+  bool any_;
   std::optional<Plan> best_;
   double best_seconds_;
 };

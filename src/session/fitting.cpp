@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include "memory/process.h"
 #include "plan/budget_error.h"
 #include "plan/estimate.h"
+#include "report/explain_smallest.h"
 #include "session/state_io.h"
 #include "tier/swap_dir.h"
 
@@ -251,10 +253,20 @@ std::int64_t Fitting::smallest_budget() const {
   with_space.tier_bytes = plan::kNoLimit;
   std::int64_t too_little = least(with_space) - 1;
   while (enough - too_little > std::max(enough / 16, kMiB)) {
-    const std::int64_t middle = round_up(too_little + (enough - too_little) / 2, kMiB);
+    // What all in memory takes may be a hundred times as much, so the middle is that of the logarithms.
+    const double ratio = static_cast<double>(enough) / static_cast<double>(std::max(too_little, kMiB));
+    const auto apart =
+        static_cast<std::int64_t>(static_cast<double>(std::max(too_little, kMiB)) * std::sqrt(ratio));
+    const std::int64_t middle = std::clamp(round_up(apart, kMiB), too_little + 1, enough - 1);
     (fits(middle - kUnsteadyBytes) ? enough : too_little) = middle;
   }
   return enough;
+}
+
+std::vector<std::string> Fitting::explain_smallest(std::int64_t smallest_bytes) const {
+  const lower::Executable& step = *program_.training;
+  const plan::Problem problem = plan::make_problem(step.graph, step.scratch_bytes, plan::grain_rule(0, 4096));
+  return report::explain_smallest(problem, smallest_bytes, division(0, 0).beside);
 }
 
 std::int64_t Fitting::in_memory_bytes() const {

@@ -38,6 +38,8 @@ class Fitting {
   /// Whether some fit exists; the smallest budget that has one, with what differs from run to run.
   bool fits(std::int64_t budget_bytes) const;
   std::int64_t smallest_budget() const;
+  /// What that is made of, a line each.
+  std::vector<std::string> explain_smallest(std::int64_t smallest_bytes) const;
   std::int64_t in_memory_bytes() const;
   /// Predicted, by the profile of fit_within(), if everything stays.
   double in_memory_seconds();

@@ -21,6 +21,10 @@ namespace penstock {
 namespace session {
 namespace {
 
+/// So many slices say how much more each takes.
+constexpr std::int64_t kManySlices = 16;
+/// What ForecastRequest::explain calls the smallest budget.
+constexpr const char* kSmallest = "smallest";
 /// Where the search for the largest batch ends.
 constexpr std::int64_t kLargestBatch = 1 << 20;
 
@@ -58,12 +62,16 @@ class Forecaster {
     table.profile_source = fitting_.profile_source();
     table.in_memory_bytes = fitting_.in_memory_bytes();
     table.smallest_bytes = fitting_.smallest_budget();
+    if (request.explain == kSmallest) table.explanation = fitting_.explain_smallest(table.smallest_bytes);
     const std::vector<std::int64_t> all = budgets(table);
     table.budgets.resize(all.size());
     fitting_.prepare();
     for_each_index(threads_, all.size(),
                    [&](std::size_t i) { table.budgets[i] = row(all[i], request, table); });
-    if (request.largest_batch) table.largest_batch = options_.accumulate * largest_batch();
+    if (request.largest_batch) {
+      const std::int64_t largest = largest_batch();
+      table.largest_batch = largest == kAnyBatch ? largest : options_.accumulate * largest;
+    }
     return table;
   }
 
@@ -74,9 +82,10 @@ class Forecaster {
     request.evaluation = options_.evaluation;
     request.variants = options_.memory.dynamic_kernels;
     request.accumulate = options_.accumulate;
-    request.slice_samples = options_.memory.slice_samples;
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
-    Program program = make_program(network_(batch), request);
+    const Network network = network_(batch);
+    request.slice_samples = slice_samples(network, options_.memory);
+    Program program = make_program(network, request);
     malloc_trim(0);
     return program;
   }
@@ -108,7 +117,7 @@ class Forecaster {
     none.scope = options_.memory.scope;
     try {
       const fit::Fit fit = fitting_.fit_within(budget);
-      if (!request.explain.empty())
+      if (!request.explain.empty() && request.explain != kSmallest)
         table.explanation =
             report::explain(fit.training->problem, fit.training->plan, *fit.profile, request.explain);
       if (!request.plan_file.empty())
@@ -134,8 +143,28 @@ class Forecaster {
   std::int64_t largest_batch() const {
     std::int64_t low = batch_;
     if (!batch_fits(batch_)) return largest_between(0, batch_);
-    while (low < kLargestBatch && batch_fits(2 * low)) low *= 2;
+    while (low < kLargestBatch && batch_fits(2 * low)) {
+      low *= 2;
+      if (const std::int64_t slice = slice_samples(network_(low), options_.memory);
+          slice > 0 && low / slice >= kManySlices)
+        return largest_of_slices(low);
+    }
     return largest_between(low, 2 * low);
+  }
+
+  /// Where the batch is in many slices, each needs as much more as any other: of the process, not of tensors.
+  std::int64_t largest_of_slices(std::int64_t batch) const {
+    const auto smallest = [&](std::int64_t of) {
+      const Program program = program_of(of);
+      return fitting_of(program).smallest_budget();
+    };
+    const std::int64_t whole = smallest(batch);
+    const double each =
+        static_cast<double>(whole - smallest(batch / 2)) / static_cast<double>(batch - batch / 2);
+    const auto left = static_cast<double>(options_.memory.budget_bytes - whole);
+    if (left <= 0) return batch;
+    if (each <= 0 || left / each > static_cast<double>(kLargestBatch)) return kAnyBatch;
+    return batch + static_cast<std::int64_t>(left / each);
   }
 
   const NetworkOfBatch& network_;
@@ -162,7 +191,7 @@ ForecastTable forecast(const NetworkOfBatch& network, std::int64_t batch, const 
     throw UserError("a plan file needs a memory budget: a plan is for one");
   if (!named && request.largest_batch)
     throw UserError("the largest batch needs a memory budget that it is to fit");
-  if (!named && !request.explain.empty())
+  if (!named && !request.explain.empty() && request.explain != session::kSmallest)
     throw UserError("what happens to a tensor depends on the budget: name a memory budget");
   if (!request.plan_file.empty()) check_writable(request.plan_file, "the plan");
   return session::Forecaster(network, batch, optimizer, options).table(request);

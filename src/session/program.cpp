@@ -2,9 +2,16 @@
 
 #include "autodiff/backward.h"
 #include "models/network_graph.h"
+#include "penstock/session.h"
 #include "session/optimizer.h"
 
-namespace penstock::session {
+namespace penstock {
+
+std::int64_t slice_samples(const Network& network, const MemoryOptions& options) {
+  return options.slice_samples ? *options.slice_samples : lower::default_slice(models::graph_of(network));
+}
+
+namespace session {
 
 ir::Graph training_graph(const Network& network, const Optimizer& optimizer) {
   ir::Graph graph = lower::fuse(lower::for_training(models::graph_of(network)));
@@ -24,7 +31,9 @@ Program make_program(const Network& network, const ProgramRequest& request) {
     lower::LowerOptions how;
     how.exchange = request.exchange;
     how.clip_norm = request.optimizer->clip_norm;
-    ir::Graph step = lower::cut_batch(training_graph(network, *request.optimizer), request.slice_samples);
+    ir::Graph step =
+        lower::cut_batch(training_graph(network, *request.optimizer), request.slice_samples,
+                         request.accumulate > 1 ? lower::CutInputs::whole : lower::CutInputs::in_parts);
     step = lower::accumulate(std::move(step), request.accumulate);
     program.training =
         std::make_unique<lower::Executable>(lower::lower(std::move(step), *program.backend, how));
@@ -40,4 +49,5 @@ Program make_program(const Network& network, const ProgramRequest& request) {
   return program;
 }
 
-}  // namespace penstock::session
+}  // namespace session
+}  // namespace penstock

@@ -308,14 +308,16 @@ class Session::Impl {
     request.evaluation = options_.evaluation;
     request.variants = options_.memory.dynamic_kernels;
     request.accumulate = options_.accumulate;
-    request.slice_samples = options_.memory.slice_samples;
+    request.slice_samples = slice_samples(network_, options_.memory);
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     program_ = make_program(network_, request);
-    for (const ir::Port& port : program_.state_graph().inputs) {
-      if (port.tensor == ir::kNone) continue;
-      const ir::Tensor& input = program_.state_graph().tensor(port.tensor);
-      if (input.shape.rank() > 0) batch_ = input.shape[0];
-      if (input.shape.rank() == 2 && input.dtype == ir::DType::s32) tokens_ = input.shape[1];
+    const ir::Graph& graph = program_.state_graph();
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      const auto port = static_cast<std::int32_t>(i);
+      if (graph.ports_of(port).empty()) continue;
+      const ir::Shape shape = graph.input_shape(port);
+      if (shape.rank() > 0) batch_ = shape[0];
+      if (shape.rank() == 2 && graph.input_dtype(port) == ir::DType::s32) tokens_ = shape[1];
       break;
     }
     malloc_trim(0);

@@ -29,6 +29,13 @@ std::int64_t StateInfo::elements() const {
 }
 
 namespace session {
+namespace {
+
+std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
+}  // namespace
 
 StepIo::StepIo(const ir::Graph& graph, const Inputs& inputs, Missing missing)
     : graph_(graph), arrays_(graph.inputs.size(), nullptr), unknown_(graph.tensors.size(), false) {
@@ -36,93 +43,107 @@ StepIo::StepIo(const ir::Graph& graph, const Inputs& inputs, Missing missing)
     const std::int32_t port = graph.find_input(name);
     if (port == ir::kNone) {
       std::string known;
-      for (const ir::Port& each : graph.inputs) known += (known.empty() ? "" : ", ") + each.name;
+      for (const ir::Port& each : graph.inputs) {
+        if (each.part_of == ir::kNone) known += (known.empty() ? "" : ", ") + each.name;
+      }
       throw UserError(fmt::format("the network has no input '{}'; it has {}", name, known));
     }
-    if (graph.inputs[static_cast<std::size_t>(port)].tensor == ir::kNone) continue;  // nothing here needs it
-    check(graph.inputs[static_cast<std::size_t>(port)], array);
-    arrays_[static_cast<std::size_t>(port)] = &array;
+    const std::vector<std::int32_t> ports = graph.ports_of(port);
+    if (ports.empty()) continue;  // nothing here needs it
+    check(port, array);
+    for (const std::int32_t each : ports) arrays_[at(each)] = &array;
   }
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     const ir::Port& port = graph.inputs[i];
     if (arrays_[i] != nullptr || port.tensor == ir::kNone) continue;
+    const auto whole = port.part_of == ir::kNone ? static_cast<std::int32_t>(i) : port.part_of;
     if (missing == Missing::refuse)
-      throw UserError(fmt::format("input '{}' of shape {} is missing", port.name,
-                                  graph.tensor(port.tensor).shape.to_string()));
-    leave_out(port.tensor);
+      throw UserError(fmt::format("input '{}' of shape {} is missing", graph.inputs[at(whole)].name,
+                                  graph.input_shape(whole).to_string()));
+    unknown_[at(port.tensor)] = true;
   }
+  follow_unknown();
 }
 
-void StepIo::check(const ir::Port& port, const InputArray& array) const {
+void StepIo::check(std::int32_t number, const InputArray& array) const {
   if (array.fill) return;
-  const ir::Tensor& tensor = graph_.tensor(port.tensor);
-  if (array.dtype != tensor.dtype) {
-    throw UserError(fmt::format("input '{}' is {}, the network takes {}", port.name,
-                                ir::dtype_name(array.dtype), ir::dtype_name(tensor.dtype)));
+  const std::string& name = graph_.inputs[at(number)].name;
+  const ir::DType dtype = graph_.input_dtype(number);
+  const ir::Shape shape = graph_.input_shape(number);
+  if (array.dtype != dtype) {
+    throw UserError(fmt::format("input '{}' is {}, the network takes {}", name, ir::dtype_name(array.dtype),
+                                ir::dtype_name(dtype)));
   }
-  if (static_cast<std::int64_t>(array.elements) != tensor.shape.elements() || array.data == nullptr) {
-    throw UserError(fmt::format("input '{}' has {} values, the network takes {} of them: {}", port.name,
-                                array.elements, tensor.shape.elements(), tensor.shape.to_string()));
+  if (static_cast<std::int64_t>(array.elements) != shape.elements() || array.data == nullptr) {
+    throw UserError(fmt::format("input '{}' has {} values, the network takes {} of them: {}", name,
+                                array.elements, shape.elements(), shape.to_string()));
   }
-  if (tensor.dtype == DType::s32) check_classes(port, array);
-  if (tensor.dtype != DType::f32) return;
+  if (dtype == DType::s32) check_classes(name, graph_.ports_of(number), array);
+  if (dtype != DType::f32) return;
   const auto* values = static_cast<const float*>(array.data);
   const auto* wrong =
       std::find_if_not(values, values + array.elements, [](float v) { return std::isfinite(v); });
   if (wrong != values + array.elements)
     throw UserError(
-        fmt::format("input '{}' has {} at place {}; give numbers only", port.name, *wrong, wrong - values));
+        fmt::format("input '{}' has {} at place {}; give numbers only", name, *wrong, wrong - values));
 }
 
-void StepIo::check_classes(const ir::Port& port, const InputArray& array) const {
-  const auto* values = static_cast<const std::int32_t*>(array.data);
-  // The input itself, and the parts of it that micro-batches or slices of the batch take.
-  std::set<ir::TensorId> parts{port.tensor};
+void StepIo::check_classes(const std::string& name, const std::vector<std::int32_t>& ports,
+                           const InputArray& array) const {
+  std::vector<bool> is_part(graph_.tensors.size(), false);
+  for (const std::int32_t port : ports) is_part[at(graph_.inputs[at(port)].tensor)] = true;
+  std::int64_t fewest = 0;  // none: nothing looks anything up
   for (const ir::Op& op : graph_.ops) {
-    const auto reads = [&](std::size_t i) { return op.inputs.size() > i && parts.contains(op.inputs[i]); };
-    if (op.kind == ir::OpKind::slice && reads(0)) parts.insert(op.outputs[0]);
+    const auto reads = [&](std::size_t i) { return op.inputs.size() > i && is_part[at(op.inputs[i])]; };
+    // Micro-batches take parts of what comes whole.
+    if (op.kind == ir::OpKind::slice && reads(0)) is_part[at(op.outputs[0])] = true;
     std::int64_t classes = 0;
     if ((op.kind == ir::OpKind::cross_entropy || op.kind == ir::OpKind::nll_loss) && reads(1))
       classes = graph_.tensor(op.inputs[0]).shape[1];
     if (op.kind == ir::OpKind::linear_cross_entropy && reads(2))
       classes = graph_.tensor(op.inputs[1]).shape[0];
     if (op.kind == ir::OpKind::embedding && reads(0)) classes = graph_.tensor(op.inputs[1]).shape[0];
-    if (classes == 0) continue;
-    const auto* wrong =
-        std::find_if(values, values + array.elements, [&](std::int32_t v) { return v >= classes; });
-    if (wrong != values + array.elements)
-      throw UserError(fmt::format("input '{}' has {} at place {}; the network knows 0 to {}", port.name,
-                                  *wrong, wrong - values, classes - 1));
+    if (classes > 0) fewest = fewest == 0 ? classes : std::min(fewest, classes);
   }
+  if (fewest == 0) return;
+  const auto* values = static_cast<const std::int32_t*>(array.data);
+  const auto* wrong =
+      std::find_if(values, values + array.elements, [&](std::int32_t v) { return v >= fewest; });
+  if (wrong != values + array.elements)
+    throw UserError(fmt::format("input '{}' has {} at place {}; the network knows 0 to {}", name, *wrong,
+                                wrong - values, fewest - 1));
 }
 
-void StepIo::leave_out(ir::TensorId input) {
-  unknown_[static_cast<std::size_t>(input)] = true;
+void StepIo::follow_unknown() {
+  if (std::find(unknown_.begin(), unknown_.end(), true) == unknown_.end()) return;
   for (const ir::Op& op : graph_.ops) {
-    const bool depends = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                     [&](ir::TensorId t) { return unknown_[static_cast<std::size_t>(t)]; });
+    const bool depends =
+        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ir::TensorId t) { return unknown_[at(t)]; });
     if (!depends) continue;
-    for (const ir::TensorId t : op.outputs) unknown_[static_cast<std::size_t>(t)] = true;
+    for (const ir::TensorId t : op.outputs) unknown_[at(t)] = true;
   }
 }
 
 void StepIo::feed(int input, void* to) const {
-  const InputArray* array = arrays_[static_cast<std::size_t>(input)];
-  const ir::Tensor& tensor = graph_.tensor(graph_.inputs[static_cast<std::size_t>(input)].tensor);
+  const InputArray* array = arrays_[at(input)];
+  const ir::Port& port = graph_.inputs[at(input)];
+  const ir::Tensor& tensor = graph_.tensor(port.tensor);
   const auto bytes = static_cast<std::size_t>(tensor.shape.elements() * ir::dtype_bytes(tensor.dtype));
+  const std::int64_t samples = tensor.shape.rank() > 0 ? tensor.shape[0] : 1;
   if (array == nullptr) {
     std::memset(to, 0, bytes);
   } else if (array->fill) {
-    array->fill(to);
+    array->fill({to, port.first, samples});
   } else {
-    std::memcpy(to, array->data, bytes);
+    const std::size_t sample_bytes = samples > 0 ? bytes / static_cast<std::size_t>(samples) : 0;
+    std::memcpy(to, static_cast<const std::byte*>(array->data) + at(port.first) * sample_bytes, bytes);
   }
 }
 
 void StepIo::take(int output, const void* from, std::map<std::string, OutputArray>& outputs) {
-  const ir::Port& port = graph_.outputs[static_cast<std::size_t>(output)];
+  const ir::Port& port = graph_.outputs[at(output)];
   const ir::Tensor& tensor = graph_.tensor(port.tensor);
-  if (unknown_[static_cast<std::size_t>(port.tensor)]) return;
+  if (unknown_[at(port.tensor)]) return;
   if (port.name == "loss" || port.name == lower::kGradientNorm) {
     float value = 0;
     std::memcpy(&value, from, sizeof(value));

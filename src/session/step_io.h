@@ -26,13 +26,15 @@ class StepIo {
   double gradient_norm() const { return gradient_norm_; }
 
  private:
-  void check(const ir::Port& port, const InputArray& array) const;
+  void check(std::int32_t number, const InputArray& array) const;
   /// Labels and tokens that a loss or an embedding does not have would be read from beside its tables.
-  void check_classes(const ir::Port& port, const InputArray& array) const;
-  void leave_out(ir::TensorId input);
+  void check_classes(const std::string& name, const std::vector<std::int32_t>& ports,
+                     const InputArray& array) const;
+  /// Whatever depends on what is unknown is unknown.
+  void follow_unknown();
 
   const ir::Graph& graph_;
-  std::vector<const InputArray*> arrays_;  ///< by input; null: not given
+  std::vector<const InputArray*> arrays_;  ///< by input or part; null: not given
   std::vector<bool> unknown_;              ///< by tensor: depends on what was not given
   double loss_ = 0;
   double gradient_norm_ = 0;

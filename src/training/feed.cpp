@@ -7,28 +7,32 @@
 namespace penstock::training {
 namespace {
 
-/// No answer is right for samples that only fill up the last batch.
+/// No answer is right for samples that only fill up the last batch. `labels`: of `count` samples from `first`
+/// on.
 void hide_filling(const Sampler& sampler, DataPosition position, std::int64_t labels_per_sample,
-                  std::int32_t* labels) {
-  std::fill(labels + sampler.valid_samples(position.batch) * labels_per_sample,
-            labels + sampler.options().batch * labels_per_sample, -1);
+                  std::int32_t* labels, std::int64_t first, std::int64_t count) {
+  const std::int64_t valid =
+      std::clamp<std::int64_t>(sampler.valid_samples(position.batch) - first, 0, count);
+  std::fill(labels + valid * labels_per_sample, labels + count * labels_per_sample, -1);
 }
 
 class ImageFeed final : public Feed {
  public:
   ImageFeed(const Dataset& data, const Sampler& sampler, DataPosition start, std::int64_t batches,
-            InputNames names)
+            InputNames names, std::int64_t room)
       : names_(std::move(names)),
         labels_per_image_(data.geometry().label_values()),
-        loader_(data, sampler, start, batches) {}
+        loader_(data, sampler, start, batches, room) {}
 
   Inputs inputs() override {
-    return {{names_.images, InputArray([this](void* to) { loader_.next_images(static_cast<float*>(to)); })},
-            {names_.labels, InputArray([this](void* to) {
-               auto* labels = static_cast<std::int32_t*>(to);
+    return {{names_.images, InputArray([this](const InputPart& part) {
+               loader_.next_images(static_cast<float*>(part.to), part.count);
+             })},
+            {names_.labels, InputArray([this](const InputPart& part) {
+               auto* labels = static_cast<std::int32_t*>(part.to);
                const DataPosition here = loader_.position();
-               loader_.next_labels(labels);
-               hide_filling(loader_.sampler(), here, labels_per_image_, labels);
+               loader_.next_labels(labels, part.count);
+               hide_filling(loader_.sampler(), here, labels_per_image_, labels, part.first, part.count);
              })}};
   }
   DataPosition position() const override { return loader_.position(); }
@@ -55,8 +59,8 @@ class TokenFeed final : public Feed {
   }
 
   Inputs inputs() override {
-    return {{"tokens", InputArray([this](void* to) { take(tokens_, tokens_out_, to); })},
-            {"labels", InputArray([this](void* to) { take(labels_, labels_out_, to); })}};
+    return {{"tokens", InputArray([this](const InputPart& all) { take(tokens_, tokens_out_, all.to); })},
+            {"labels", InputArray([this](const InputPart& all) { take(labels_, labels_out_, all.to); })}};
   }
   DataPosition position() const override { return position_; }
   std::int64_t counted_labels() const override {
@@ -68,7 +72,8 @@ class TokenFeed final : public Feed {
     require(!out, "an input of this batch is out already");
     if (!tokens_out_ && !labels_out_) {
       batches_.next(tokens_.data(), labels_.data());
-      hide_filling(batches_.sampler(), position_, sequence_, labels_.data());
+      hide_filling(batches_.sampler(), position_, sequence_, labels_.data(), 0,
+                   batches_.sampler().options().batch);
     }
     std::copy(values.begin(), values.end(), static_cast<std::int32_t*>(to));
     out = true;
@@ -87,8 +92,8 @@ class TokenFeed final : public Feed {
 }  // namespace
 
 std::unique_ptr<Feed> feed_images(const Dataset& data, const Sampler& sampler, DataPosition start,
-                                  std::int64_t batches, const InputNames& names) {
-  return std::make_unique<ImageFeed>(data, sampler, start, batches, names);
+                                  std::int64_t batches, const InputNames& names, std::int64_t room) {
+  return std::make_unique<ImageFeed>(data, sampler, start, batches, names, room);
 }
 
 std::unique_ptr<Feed> feed_tokens(const TokenDataset& data, const Sampler& sampler, DataPosition start) {

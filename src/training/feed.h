@@ -36,9 +36,9 @@ struct InputNames {
   std::string images = "images", labels = "labels";
 };
 
-/// `batches`: how many steps there will be.
+/// `batches`: how many steps there will be. `room`: samples that are read ahead (Loader); 0: a batch.
 std::unique_ptr<Feed> feed_images(const Dataset& data, const Sampler& sampler, DataPosition start,
-                                  std::int64_t batches, const InputNames& names);
+                                  std::int64_t batches, const InputNames& names, std::int64_t room = 0);
 /// Inputs `tokens` and `labels`.
 std::unique_ptr<Feed> feed_tokens(const TokenDataset& data, const Sampler& sampler, DataPosition start);
 

@@ -111,8 +111,8 @@ class Generator {
   std::vector<float> see(std::int32_t token) {
     const std::vector<std::int32_t> tokens{token}, positions{static_cast<std::int32_t>(seen_)};
     Inputs inputs{{"token", tokens}, {"position", positions}};
-    inputs["seen"] = InputArray([this](void* to) {
-      auto* flags = static_cast<std::uint8_t*>(to);
+    inputs["seen"] = InputArray([this](const InputPart& part) {
+      auto* flags = static_cast<std::uint8_t*>(part.to);
       std::fill_n(flags, window_, std::uint8_t{0});
       std::fill_n(flags + (window_ - 1 - seen_), seen_ + 1, std::uint8_t{1});
     });
@@ -120,8 +120,10 @@ class Generator {
       for (const auto& [name, rows] : rows_) {
         // key.3 is given back to keys.3
         const std::size_t dot = name.find('.');
-        inputs[fmt::format("{}s{}", name.substr(0, dot), name.substr(dot))] = InputArray(
-            [this, kept = &rows](void* to) { kept->copy_to(static_cast<float*>(to), window_ - 1); });
+        inputs[fmt::format("{}s{}", name.substr(0, dot), name.substr(dot))] =
+            InputArray([this, kept = &rows](const InputPart& part) {
+              kept->copy_to(static_cast<float*>(part.to), window_ - 1);
+            });
       }
     }
     const StepResult done = session_->run(inputs);

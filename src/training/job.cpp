@@ -96,9 +96,16 @@ SessionOptions Job::session_options() const {
   session.training = training;
   session.evaluation = evaluating;
   session.record = ranks->rank() == 0 && (!options.trace_file.empty() || !options.report_file.empty());
-  session.reserved_bytes["loader"] = is_text() ? token_feed_bytes(options.batch, sequence)
-                                               : Loader::memory_bytes(*data.train, options.batch);
+  session.reserved_bytes["loader"] = is_text()
+                                         ? token_feed_bytes(options.batch, sequence)
+                                         : Loader::memory_bytes(*data.train, options.batch, read_ahead());
   return session;
+}
+
+std::int64_t Job::read_ahead() const {
+  // Micro-batches take their parts of an input that comes whole.
+  if (options.session.accumulate > 1) return 0;
+  return slice_samples(network(options.batch), options.session.memory);
 }
 
 Sampler Job::sampler() const {
@@ -115,7 +122,8 @@ Sampler Job::sampler() const {
 
 std::unique_ptr<Feed> Job::training_feed() const {
   if (is_text()) return feed_tokens(*tokens.train, sampler(), position);
-  return feed_images(*data.train, sampler(), position, std::max<std::int64_t>(0, steps - first_step), inputs);
+  return feed_images(*data.train, sampler(), position, std::max<std::int64_t>(0, steps - first_step), inputs,
+                     read_ahead());
 }
 
 std::int64_t Job::evaluation_samples() const {
@@ -137,7 +145,7 @@ Sampler Job::evaluation_sampler() const {
 std::unique_ptr<Feed> Job::evaluation_feed() const {
   const Sampler order = evaluation_sampler();
   if (is_text()) return feed_tokens(*tokens.validation, order, {});
-  return feed_images(*data.test, order, {}, order.batches_per_epoch(), inputs);
+  return feed_images(*data.test, order, {}, order.batches_per_epoch(), inputs, read_ahead());
 }
 
 std::map<std::string, std::string> Job::facts(const DataPosition& next) const {

@@ -77,6 +77,8 @@ struct Job {
  private:
   /// Whether the model is an ONNX file.
   bool is_file() const;
+  /// Images that the loader holds: a slice where the batch is cut; 0: a batch.
+  std::int64_t read_ahead() const;
   void check_options() const;
   void check_outputs() const;
   void check_fits() const;

@@ -63,7 +63,7 @@ class Net {
     return outputs;
   }
   TensorId loss(TensorId logits, TensorId labels) {
-    graph().loss = op(OpKind::cross_entropy, "loss", {logits, labels}, ir::NoAttrs{});
+    graph().loss = op(OpKind::cross_entropy, "loss", {logits, labels}, ir::MeanAttrs{});
     return graph().loss;
   }
   void backward() {
@@ -157,7 +157,8 @@ TEST(Backward, ACrossEntropyMayBeAPartOfTheLoss) {
   const TensorId x = net.input("x", {4, 3});
   const TensorId w = net.parameter("w", {3, 3});
   const TensorId h = net.op(OpKind::linear, "h", {x, w}, ir::LinearAttrs{});
-  const TensorId entropy = net.op(OpKind::cross_entropy, "entropy", {h, net.labels("labels", {0, 1, 2, 1})});
+  const TensorId entropy =
+      net.op(OpKind::cross_entropy, "entropy", {h, net.labels("labels", {0, 1, 2, 1})}, ir::MeanAttrs{});
   const TensorId size =
       net.op(OpKind::reduce, "size",
              {net.op(OpKind::pointwise, "square", {h}, ir::PointwiseAttrs{ir::named_function("square")})},

@@ -63,8 +63,8 @@ TEST_P(NextToken, IsToldAsInTheWholeSequence) {
     const auto at = static_cast<std::size_t>(place);
     const std::vector<std::int32_t> token{tokens[at]}, position{static_cast<std::int32_t>(place)};
     Inputs inputs{{"token", token}, {"position", position}};
-    inputs["seen"] = InputArray([&](void* to) {
-      auto* flags = static_cast<std::uint8_t*>(to);
+    inputs["seen"] = InputArray([&](const InputPart& part) {
+      auto* flags = static_cast<std::uint8_t*>(part.to);
       for (std::int64_t i = 0; i < kLength; ++i) flags[i] = i >= kLength - 1 - place;
     });
     for (const PortInfo& port : models::build_next_token_model(model, 0, kLength).inputs()) {
@@ -72,8 +72,9 @@ TEST_P(NextToken, IsToldAsInTheWholeSequence) {
       if (dot == std::string::npos) continue;
       std::vector<float>& kept = rows[port.name];
       kept.resize(static_cast<std::size_t>((kLength - 1) * port.shape.back()));
-      inputs[port.name] =
-          InputArray([&kept](void* to) { std::copy(kept.begin(), kept.end(), static_cast<float*>(to)); });
+      inputs[port.name] = InputArray([&kept](const InputPart& part) {
+        std::copy(kept.begin(), kept.end(), static_cast<float*>(part.to));
+      });
     }
     const StepResult done = next.run(inputs);
     sum += cross_entropy(done.outputs.at("logits").floats(), labels[at]);

@@ -119,12 +119,26 @@ TEST_F(PlanCommand, UsesTheProfileThatTrainingMeasured) {
 
 TEST_F(PlanCommand, FindsTheLargestBatch) {
   // So large that what the process takes beside the pool, which differs from one run to the next, is little.
-  const std::string budget = mib(plan({"--batch", "1024"})["smallest_bytes"]);
-  const auto result = plan({"--memory", budget, "--max-batch", "--batch", "4"});
+  const std::string budget = mib(plan({"--batch", "1024", "--slice", "0"})["smallest_bytes"]);
+  const auto result = plan({"--memory", budget, "--max-batch", "--batch", "4", "--slice", "0"});
   const std::int64_t batch = result["largest_batch"];
   EXPECT_GT(batch, 512);
-  EXPECT_EQ(penstock(arguments("plan", {"--memory", budget, "--batch", std::to_string(batch * 2)})).exit_code,
-            2);
+  EXPECT_EQ(
+      penstock(arguments("plan", {"--memory", budget, "--batch", std::to_string(batch * 2), "--slice", "0"}))
+          .exit_code,
+      2);
+  // In slices, what a batch needs hardly grows with it.
+  const auto sliced = plan({"--memory", budget, "--max-batch", "--batch", "4", "--slice", "2"});
+  EXPECT_TRUE(sliced["largest_batch"] == "any" || sliced["largest_batch"] > batch) << sliced["largest_batch"];
+}
+
+TEST_F(PlanCommand, ExplainsTheSmallestBudget) {
+  const Outcome outcome = penstock(arguments("plan", {"--explain", "smallest"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("smallest budget "));
+  EXPECT_THAT(outcome.out, HasSubstr("beside tensors: conversion "));
+  EXPECT_THAT(outcome.out, HasSubstr("the op that decides: "));
+  EXPECT_THAT(outcome.out, HasSubstr("  makes "));
 }
 
 TEST_P(PlanCommandInPool, ExplainsATensorAndAnOp) {

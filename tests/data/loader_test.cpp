@@ -102,6 +102,39 @@ TEST(Loader, KeepsAtMostOneBatchAhead) {
   EXPECT_EQ(Loader::memory_bytes(data, 5), 5 * (4 + 1) * 4 + 7 + data.size() / 8);
 }
 
+TEST(Loader, GivesABatchInPartsFromASmallBuffer) {
+  const FakeDataset data(40);
+  const Sampler sampler = make_sampler(40, 10);
+  Loader loader(data, sampler, {}, 3, 4);
+  DataPosition position;
+  for (int batch = 0; batch < 3; ++batch) {
+    const auto indices = sampler.batch_indices(position);
+    std::vector<float> images(10 * 4);
+    std::vector<std::int32_t> labels(10);
+    // Parts that are not the buffer's size, one of them larger than the buffer.
+    std::int64_t first = 0;
+    for (const std::int64_t count : {3, 6, 1}) {
+      loader.next_images(images.data() + first * 4, count);
+      first += count;
+    }
+    EXPECT_EQ(loader.position(), position);
+    loader.next_labels(labels.data(), 10);
+    EXPECT_EQ(labels, std::vector<std::int32_t>(indices.begin(), indices.end()));
+    for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(images[4 * i + 3], static_cast<float>(labels[i]));
+    position = sampler.next(position);
+    EXPECT_EQ(loader.position(), position);
+  }
+  EXPECT_EQ(data.reads, 30);
+  EXPECT_EQ(Loader::memory_bytes(data, 10, 4), (4 * 4 + 10) * 4 + 7 + data.size() / 8);
+}
+
+TEST(Loader, RefusesLabelsWhoseImagesTheBufferCannotHold) {
+  const FakeDataset data(40);
+  Loader loader(data, make_sampler(40, 10), {}, 1, 4);
+  std::vector<std::int32_t> labels(10);
+  EXPECT_THROW(loader.next_labels(labels.data(), 10), InternalError);
+}
+
 TEST(Loader, ForwardsTheFirstErrorAfterTheBatchesBeforeIt) {
   FakeDataset data(20);
   SamplerOptions options;

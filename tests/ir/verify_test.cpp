@@ -22,7 +22,7 @@ struct Sample {
     graph.add_op({OpKind::linear, Phase::forward, "linear", {y, w}, {z}, LinearAttrs{}});
     loss = graph.add_tensor("loss", DType::f32, {1}, Role::activation);
     p = graph.add_tensor("p", DType::f32, {4, 5}, Role::activation);
-    graph.add_op({OpKind::cross_entropy, Phase::forward, "loss", {z, labels}, {loss, p}, NoAttrs{}});
+    graph.add_op({OpKind::cross_entropy, Phase::forward, "loss", {z, labels}, {loss, p}, MeanAttrs{}});
     graph.loss = loss;
     graph.add_output("loss", loss);
     dw = graph.add_tensor("w.grad", DType::f32, {5, 3}, Role::gradient);

@@ -263,9 +263,15 @@ void add_pointwise(Cases& cases) {
   cases.push_back({"softmax", OpKind::softmax, ir::AxisAttrs{1}, {{{4, 7}}}});
   cases.push_back({"softmax_inner", OpKind::softmax, ir::AxisAttrs{1}, {{{2, 5, 3, 4}}}});
   cases.push_back({"softmax_last", OpKind::softmax, ir::AxisAttrs{2}, {{{2, 3, 9}}}});
-  cases.push_back({"cross_entropy", OpKind::cross_entropy, ir::NoAttrs{}, {{{5, 7}}, labels({5})}});
-  cases.push_back(
-      {"cross_entropy_of_pixels", OpKind::cross_entropy, ir::NoAttrs{}, {{{2, 3, 4, 5}}, labels({2, 4, 5})}});
+  cases.push_back({"cross_entropy", OpKind::cross_entropy, ir::MeanAttrs{}, {{{5, 7}}, labels({5})}});
+  cases.push_back({"cross_entropy_of_pixels",
+                   OpKind::cross_entropy,
+                   ir::MeanAttrs{},
+                   {{{2, 3, 4, 5}}, labels({2, 4, 5})}});
+  cases.push_back({"cross_entropy_of_a_slice",
+                   OpKind::cross_entropy,
+                   ir::MeanAttrs{120},
+                   {{{2, 3, 4, 5}}, labels({2, 4, 5})}});
   cases.push_back({"count_correct", OpKind::count_correct, ir::NoAttrs{}, {fixed({9, 3}), labels({9})}});
   cases.push_back({"count_correct_pixels",
                    OpKind::count_correct,

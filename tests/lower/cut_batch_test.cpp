@@ -5,7 +5,7 @@
 
 #include "lower/lower.h"
 #include "lower/step_runner.h"
-#include "support/classifier_builder.h"
+#include "lower/varied_trunk.h"
 
 namespace penstock::testing {
 namespace {
@@ -14,20 +14,19 @@ namespace {
 /// gradients of weights and biases, pooling with indices, concat and split of channels, dropout, upsampling.
 ir::Graph varied_network(std::int64_t batch) {
   ClassifierBuilder b("varied", {batch, 3, 19, 17});
-  auto x = b.relu(
-      b.batch_norm("bn1", b.conv("conv1", b.images(), 16, {.kernel = {3}, .stride = {2}, .bias = false})));
-  x = b.max_pool(x, {.kernel = {3}, .stride = {2}, .padding = {1}});
-  const auto shortcut = b.batch_norm("bn2", b.conv("conv2", x, 32, {.kernel = {1}, .bias = false}));
-  auto y = b.relu(b.batch_norm("bn3", b.conv("conv3", x, 24, {.kernel = {3}, .padding = {1}})));
-  y = b.batch_norm("bn4", b.conv("conv4", y, 32, {.kernel = {3}, .padding = {1}, .groups = 2}));
-  x = b.relu(b.add(y, shortcut));
-  const auto odd = b.relu(b.conv("conv5", x, 5, {.kernel = {3}, .padding = {1}}));
-  x = b.concat({x, odd, b.conv("conv6", x, 8, {.kernel = {1}})});
-  x = b.conv_transpose("up", x, 12, {.kernel = {2}, .stride = {2}});
-  x = b.dropout(b.tanh(x), 0.25F);
-  x = b.upsample(b.avg_pool(x, {}), {2}, true);
-  const auto pooled = b.flatten(b.global_avg_pool(x));
-  return b.finish(b.linear("fc", b.dropout(b.relu(b.linear("hidden", pooled, 20)), 0.5F), 7));
+  return b.finish(b.linear("fc", b.dropout(b.relu(b.linear("hidden", varied_trunk(b), 20)), 0.5F), 7));
+}
+
+/// A label for each point of an image.
+ir::Graph segmenting_network(std::int64_t batch) {
+  NetworkBuilder b("segmenting");
+  const Value images = b.input("images", DType::f32, {batch, 3, 10, 12});
+  const Value labels = b.input("labels", DType::s32, {batch, 10, 12});
+  ConvOptions same;
+  same.padding = {1};
+  const Value x = b.relu(b.batch_norm("norm", b.conv("conv", images, 16, same)));
+  b.classifier(b.conv("head", x, 3, same), labels);
+  return models::graph_of(b.finish());
 }
 
 ir::Graph step_to_cut(const ir::Graph& network) {
@@ -80,6 +79,34 @@ TEST(CutBatch, TrainsAsTheWholeDoesWithinRounding) {
   }
 }
 
+/// The loss of images is a sum over slices; labels of points come with their images.
+TEST(CutBatch, ALossOfImagesIsCut) {
+  for (const bool fast : {false, true}) {
+    const auto backend = fast ? kernels::make_cpu_backend() : kernels::make_reference_backend();
+    const ir::Graph step = step_to_cut(segmenting_network(5));
+    const ir::Graph cut = lower::cut_batch(step, 2);
+    EXPECT_LT(outcome_difference(run_steps(*backend, cut), run_steps(*backend, step)), 2e-4);
+    for (const ir::Tensor& tensor : cut.tensors)
+      EXPECT_TRUE(tensor.shape.rank() < 3 || tensor.shape[0] != 5) << tensor.name;
+    EXPECT_EQ(cut.ops[0].name, "images.0");
+    EXPECT_EQ(cut.ops[1].name, "labels.0");
+  }
+}
+
+TEST(CutBatch, TheDefaultIsWholeBatchesUpToASize) {
+  const auto slice = [](std::int64_t batch, std::int64_t edge) {
+    ClassifierBuilder b("net", {batch, 3, edge, edge});
+    const Value x = b.relu(b.conv("conv", b.images(), 64, {.kernel = {3}, .padding = {1}}));
+    return lower::default_slice(b.finish(b.linear("fc", b.flatten(b.global_avg_pool(x)), 4)));
+  };
+  // What conv and ReLU read and write: 2 x 64 x 256 x 256 floats an image, 32 MiB.
+  EXPECT_EQ(slice(5, 256), 0);
+  EXPECT_EQ(slice(6, 256), 4);
+  EXPECT_EQ(slice(1000, 256), 4);
+  EXPECT_EQ(slice(1000, 32), 256);
+  EXPECT_EQ(slice(2, 1024), 1);
+}
+
 TEST(CutBatch, EvaluationIsCutToo) {
   const auto backend = kernels::make_cpu_backend();
   const ir::Graph evaluation = lower::fuse(lower::for_evaluation(varied_network(5)));
@@ -120,6 +147,26 @@ TEST(CutBatch, RunsSliceBySlice) {
     if (op.kind == ir::OpKind::conv) convolutions.push_back(op.name);
   }
   EXPECT_EQ(convolutions, (std::vector<std::string>{"conv1.0", "conv2.0", "conv1.1", "conv2.1"}));
+}
+
+/// Slice after slice of the images, each where it is needed first, then the labels.
+TEST(CutBatch, ImagesComeInSlicesAndLabelsBehindThem) {
+  const ir::Graph cut = lower::cut_batch(step_to_cut(varied_network(5)), 2);
+  std::vector<std::string> order;
+  for (const ir::Op& op : cut.ops) {
+    if (op.kind == ir::OpKind::input || op.kind == ir::OpKind::conv) order.push_back(op.name);
+  }
+  order.resize(7);
+  EXPECT_EQ(order, (std::vector<std::string>{"images.0", "conv1.0", "images.1", "conv1.1", "images.2",
+                                             "conv1.2", "conv2.2"}));
+  const std::int32_t images = cut.find_input("images");
+  EXPECT_EQ(cut.input_shape(images), ir::Shape({5, 3, 19, 17}));
+  std::vector<std::int64_t> first;
+  for (const std::int32_t part : cut.ports_of(images))
+    first.push_back(cut.inputs[static_cast<std::size_t>(part)].first);
+  EXPECT_EQ(first, (std::vector<std::int64_t>{0, 1, 3}));
+  EXPECT_EQ(cut.ports_of(cut.find_input("labels")).size(), 1U);
+  EXPECT_EQ(cut.find_input("images.0"), ir::kNone);
 }
 
 TEST(CutBatch, WhatIsNoLargerThanASliceStaysAsItIs) {

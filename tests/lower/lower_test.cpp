@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "lower/step_runner.h"
-#include "support/classifier_builder.h"
+#include "lower/varied_trunk.h"
 
 namespace penstock::testing {
 namespace {
@@ -14,24 +14,10 @@ namespace {
 using ir::OpKind;
 using Builder = ClassifierBuilder;
 
-/// Every kind of joint that layouts have to get over: blocked and plain, odd channel counts, residuals,
-/// concat, a transposed convolution, flattening.
+/// Every kind of joint that layouts have to get over.
 ir::Graph mixed_network() {
   Builder b("mixed", {4, 3, 19, 17});
-  auto x = b.relu(
-      b.batch_norm("bn1", b.conv("conv1", b.images(), 16, {.kernel = {3}, .stride = {2}, .bias = false})));
-  x = b.max_pool(x, {.kernel = {3}, .stride = {2}, .padding = {1}});
-  const auto shortcut = b.batch_norm("bn2", b.conv("conv2", x, 32, {.kernel = {1}, .bias = false}));
-  auto y = b.relu(b.batch_norm("bn3", b.conv("conv3", x, 24, {.kernel = {3}, .padding = {1}})));
-  y = b.batch_norm("bn4", b.conv("conv4", y, 32, {.kernel = {3}, .padding = {1}, .groups = 2}));
-  x = b.relu(b.add(y, shortcut));
-  const auto odd = b.relu(b.conv("conv5", x, 5, {.kernel = {3}, .padding = {1}}));
-  x = b.concat({x, odd, b.conv("conv6", x, 8, {.kernel = {1}})});
-  x = b.conv_transpose("up", x, 12, {.kernel = {2}, .stride = {2}});
-  x = b.dropout(b.tanh(x), 0.25F);
-  x = b.upsample(b.avg_pool(x, {}), {2}, true);
-  const auto pooled = b.flatten(b.global_avg_pool(x));
-  return b.finish(b.linear("fc", b.relu(b.linear("hidden", pooled, 20)), 7));
+  return b.finish(b.linear("fc", b.relu(b.linear("hidden", varied_trunk(b), 20)), 7));
 }
 
 /// Bottleneck blocks with and without a stride, all channel counts in whole blocks.

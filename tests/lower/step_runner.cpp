@@ -57,13 +57,16 @@ StepRunner::StepRunner(kernels::Backend& backend, const lower::Executable& execu
     const ir::Tensor& tensor = graph.tensor(graph.inputs[static_cast<std::size_t>(input)].tensor);
     const CounterRandom random(5, RandomPurpose::synthetic, context_.step, 0);
     const auto count = static_cast<std::uint64_t>(tensor.shape.elements());
+    // A part has what the whole has at its place.
+    const auto first = static_cast<std::uint64_t>(graph.inputs[static_cast<std::size_t>(input)].first) *
+                       (count / static_cast<std::uint64_t>(tensor.shape[0]));
     auto* floats = static_cast<float*>(to);
     auto* integers = static_cast<std::int32_t*>(to);
     for (std::uint64_t i = 0; i < count; ++i) {
       if (tensor.dtype == ir::DType::f32) {
-        floats[i] = random.normal(i);
+        floats[i] = random.normal(first + i);
       } else {
-        integers[i] = static_cast<std::int32_t>(random.bits(i) % kClasses);
+        integers[i] = static_cast<std::int32_t>(random.bits(first + i) % kClasses);
       }
     }
   };

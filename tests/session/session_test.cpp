@@ -306,11 +306,40 @@ TEST(Session, WrongInputsAreRefusedAndChangeNothing) {
   EXPECT_GT(session.step(batch.inputs()).loss, 0);
 }
 
+/// Where the batch is cut, a function that writes images is asked for slice after slice; whole arrays serve
+/// as they do uncut.
+TEST(Session, ImagesComeInSlicesWhereTheBatchIsCut) {
+  SessionOptions cut = options();
+  cut.memory.slice_samples = 6;
+  Session of_arrays(small_network(), Optimizer::sgd(0.1), cut),
+      of_writer(small_network(), Optimizer::sgd(0.1), cut);
+  const Batch batch;
+  Inputs inputs = batch.inputs();
+  std::vector<std::int64_t> first;
+  inputs["images"] = InputArray([&](const InputPart& part) {
+    first.push_back(part.first);
+    std::copy_n(batch.images.begin() + part.first * 64, part.count * 64, static_cast<float*>(part.to));
+  });
+  EXPECT_EQ(of_writer.step(inputs).loss, of_arrays.step(batch.inputs()).loss);
+  EXPECT_EQ(first, (std::vector<std::int64_t>{0, 5, 10}));
+  EXPECT_EQ(of_writer.state_sha256(), of_arrays.state_sha256());
+  Inputs wrong = batch.inputs();
+  wrong["images"] = InputArray(batch.labels);
+  EXPECT_THAT(error_of([&] { of_arrays.step(wrong); }), HasSubstr("input 'images' is"));
+  wrong.erase("images");
+  EXPECT_THAT(error_of([&] { of_arrays.step(wrong); }),
+              HasSubstr("input 'images' of shape [16, 1, 8, 8] is missing"));
+  wrong["images.0"] = InputArray(batch.images);
+  EXPECT_THAT(error_of([&] { of_arrays.step(wrong); }),
+              HasSubstr("no input 'images.0'; it has images, labels"));
+  EXPECT_TRUE(of_arrays.run({{"labels", batch.labels}}).outputs.empty());
+}
+
 TEST(Session, EndsWithWhatGoesWrongInAStepAndSaysSoAfterwards) {
   Session session(small_network(), Optimizer::sgd(0.1), options());
   Batch batch;
   Inputs inputs = batch.inputs();
-  inputs["images"] = InputArray([](void*) { throw RunError("the data is gone"); });
+  inputs["images"] = InputArray([](const InputPart&) { throw RunError("the data is gone"); });
   EXPECT_THROW(session.step(inputs), RunError);
   EXPECT_THAT(error_of([&] { session.step(batch.inputs()); }),
               HasSubstr("ended (the data is gone); make a new one"));
@@ -321,8 +350,8 @@ TEST(Session, IsForOneThreadAtATime) {
   const Batch batch;
   std::string said;
   Inputs inputs = batch.inputs();
-  inputs["images"] = InputArray([&](void* to) {
-    std::copy(batch.images.begin(), batch.images.end(), static_cast<float*>(to));
+  inputs["images"] = InputArray([&](const InputPart& part) {
+    std::copy(batch.images.begin(), batch.images.end(), static_cast<float*>(part.to));
     std::thread([&] { said = error_of([&] { session.step(batch.inputs()); }); }).join();
   });
   EXPECT_GT(session.step(inputs).loss, 0);

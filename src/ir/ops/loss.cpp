@@ -43,12 +43,14 @@ void check_nll_backward(const OpShapes& op) {
 std::vector<OpFacts> loss_ops() {
   using enum OpKind;
   return {
-      row<NoAttrs>(cross_entropy, "cross_entropy", {2, 2}, {2, 2})
+      row<MeanAttrs>(cross_entropy, "cross_entropy", {2, 2}, {2, 2})
           .holds("fi", "f")
+          .cuts("s", "+s")
           .infers(cross_entropy_shapes)
           .is(&OpFacts::dear),
-      row<NoAttrs>(cross_entropy_backward, "cross_entropy_backward", {2, 2}, {1, 1})
+      row<MeanAttrs>(cross_entropy_backward, "cross_entropy_backward", {2, 2}, {1, 1})
           .holds("fi", "f")
+          .cuts("s", "s")
           .checks(check_cross_entropy_backward)
           .is(&OpFacts::dear),
       row<NllAttrs>(nll_loss, "nll_loss", {2, 3}, {2, 2})

@@ -8,7 +8,8 @@ namespace penstock::kernels::cpu {
 
 Selection select_loss(const Request& request) {
   const ir::Shape& shape = request.input(0).shape;
-  const native::LossShape loss{shape[0], shape[1], shape.elements(2, shape.rank())};
+  native::LossShape loss{shape[0], shape[1], shape.elements(2, shape.rank())};
+  if (const auto* mean = request.op.attrs.get_if<ir::MeanAttrs>()) loss.count = mean->count;
   Selection selection = request.plain_selection();
   selection.kernel = request.op.kind == ir::OpKind::cross_entropy ? native::make_cross_entropy(loss)
                      : request.op.kind == ir::OpKind::cross_entropy_backward

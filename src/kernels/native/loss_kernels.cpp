@@ -78,8 +78,7 @@ std::shared_ptr<const Kernel> make_cross_entropy(const LossShape& shape) {
         }
         double sum = 0;
         for (std::int64_t t = 0; t < tiles; ++t) sum += losses[t];
-        floats_out(args, 0)[0] =
-            static_cast<float>(sum / static_cast<double>(shape.images * shape.positions));
+        floats_out(args, 0)[0] = static_cast<float>(sum / static_cast<double>(shape.mean_count()));
       },
       {{1, 0}}, tiles * static_cast<std::int64_t>(sizeof(double)));
 }
@@ -91,7 +90,7 @@ std::shared_ptr<const Kernel> make_cross_entropy_backward(const LossShape& shape
         const auto* labels = static_cast<const std::int32_t*>(args.inputs[1]);
         const float* probabilities = floats_in(args, 0);
         float* gradients = floats_out(args, 0);
-        const auto count = static_cast<float>(shape.images * shape.positions);
+        const auto count = static_cast<float>(shape.mean_count());
 #pragma omp parallel for schedule(static)
         for (std::int64_t t = 0; t < tiles; ++t) {
           const Tile tile(shape, t);

@@ -40,23 +40,35 @@ std::shared_ptr<const Kernel> make_norm_forward(const ChannelView& view, const i
       {{0, 0}, {0, 5}});
 }
 
+namespace {
+
+/// What the gradient and its two halves have alike: x, dy, (gamma), mean and variance from input `mean` on,
+/// and, where the ReLU has one, its mask.
+NormBackward backward_of(const ChannelView& view, const ir::NormAttrs& attrs, const KernelArgs& args,
+                         std::size_t mean, std::size_t mask) {
+  NormBackward norm;
+  norm.view = view;
+  norm.x = floats_in(args, 0);
+  norm.dy = floats_in(args, 1);
+  if (mean > 2) norm.gamma = floats_in(args, 2);
+  norm.mean = floats_in(args, mean);
+  norm.variance = floats_in(args, mean + 1);
+  norm.mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[mask]) : nullptr;
+  norm.partial = static_cast<double*>(args.scratch);
+  norm.epsilon = attrs.epsilon;
+  return norm;
+}
+
+}  // namespace
+
 std::shared_ptr<const Kernel> make_norm_backward(const ChannelView& view, const ir::NormAttrs& attrs) {
   return make_kernel(
       [view, attrs](const KernelArgs& args) {
-        NormBackward norm;
-        norm.view = view;
-        norm.x = floats_in(args, 0);
-        norm.dy = floats_in(args, 1);
-        norm.gamma = floats_in(args, 2);
-        norm.mean = floats_in(args, 3);
-        norm.variance = floats_in(args, 4);
-        norm.mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[5]) : nullptr;
+        NormBackward norm = backward_of(view, attrs, args, 3, 5);
         norm.dx = floats_out(args, 0);
         norm.dgamma = floats_out(args, 1);
         norm.dbeta = floats_out(args, 2);
         norm.dz = attrs.add ? floats_out(args, 3) : nullptr;
-        norm.partial = static_cast<double*>(args.scratch);
-        norm.epsilon = attrs.epsilon;
         simd().norm_backward(norm);
       },
       {{0, 0}, {0, 1}, {3, 1}}, partial_bytes(view));
@@ -65,17 +77,9 @@ std::shared_ptr<const Kernel> make_norm_backward(const ChannelView& view, const 
 std::shared_ptr<const Kernel> make_norm_backward_sums(const ChannelView& view, const ir::NormAttrs& attrs) {
   return make_kernel(
       [view, attrs](const KernelArgs& args) {
-        NormBackward norm;
-        norm.view = view;
-        norm.x = floats_in(args, 0);
-        norm.dy = floats_in(args, 1);
-        norm.mean = floats_in(args, 2);
-        norm.variance = floats_in(args, 3);
-        norm.mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[4]) : nullptr;
+        NormBackward norm = backward_of(view, attrs, args, 2, 4);
         norm.dgamma = floats_out(args, 0);
         norm.dbeta = floats_out(args, 1);
-        norm.partial = static_cast<double*>(args.scratch);
-        norm.epsilon = attrs.epsilon;
         simd().norm_backward_sums(norm);
       },
       {}, partial_bytes(view));
@@ -84,19 +88,11 @@ std::shared_ptr<const Kernel> make_norm_backward_sums(const ChannelView& view, c
 std::shared_ptr<const Kernel> make_norm_backward_data(const ChannelView& view, const ir::NormAttrs& attrs) {
   return make_kernel(
       [view, attrs](const KernelArgs& args) {
-        NormBackward norm;
-        norm.view = view;
-        norm.x = floats_in(args, 0);
-        norm.dy = floats_in(args, 1);
-        norm.gamma = floats_in(args, 2);
-        norm.mean = floats_in(args, 3);
-        norm.variance = floats_in(args, 4);
+        NormBackward norm = backward_of(view, attrs, args, 3, 7);
         norm.whole_dgamma = floats_in(args, 5);
         norm.whole_dbeta = floats_in(args, 6);
-        norm.mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[7]) : nullptr;
         norm.dx = floats_out(args, 0);
         norm.dz = attrs.add ? floats_out(args, 1) : nullptr;
-        norm.epsilon = attrs.epsilon;
         norm.count = attrs.count;
         simd().norm_backward_data(norm);
       },

@@ -47,6 +47,12 @@ std::size_t axis_of(const Described& d) {
   return static_cast<std::size_t>(d.attrs<ir::AxisAttrs>().axis);
 }
 
+/// What the mean of a loss is over.
+double mean_count(const Described& d) {
+  const std::int64_t count = d.attrs<ir::MeanAttrs>().count;
+  return static_cast<double>(count > 0 ? count : Lines(d.in[0], 1).lines());
+}
+
 const std::int32_t* labels_of(const KernelArgs& args) {
   return static_cast<const std::int32_t*>(args.inputs[1]);
 }
@@ -107,25 +113,25 @@ Body log_softmax_backward(const Described& d) {
 }
 
 Body cross_entropy(const Described& d) {
-  return [lines = Lines(d.in[0], 1)](const KernelArgs& args) {
+  return [lines = Lines(d.in[0], 1), count = mean_count(d)](const KernelArgs& args) {
     double loss = 0;
     lines.for_each([&](std::int64_t start, std::int64_t line) {
       const std::int64_t label = checked(labels_of(args)[line], lines);
       const double log_sum = softmax_line(lines, floats_in(args, 0) + start, floats_out(args, 1) + start);
       if (label >= 0) loss += log_sum - floats_in(args, 0)[start + label * lines.stride];
     });
-    floats_out(args, 0)[0] = static_cast<float>(loss / static_cast<double>(lines.lines()));
+    floats_out(args, 0)[0] = static_cast<float>(loss / count);
   };
 }
 
 Body cross_entropy_backward(const Described& d) {
-  return [lines = Lines(d.in[0], 1)](const KernelArgs& args) {
+  return [lines = Lines(d.in[0], 1), count = mean_count(d)](const KernelArgs& args) {
     lines.for_each([&](std::int64_t start, std::int64_t line) {
       const std::int64_t label = checked(labels_of(args)[line], lines);
       for (std::int64_t i = 0; i < lines.count; ++i) {
         const double gradient = floats_in(args, 0)[start + i * lines.stride] - (i == label ? 1.0 : 0.0);
         floats_out(args, 0)[start + i * lines.stride] =
-            label < 0 ? 0.0F : static_cast<float>(gradient / static_cast<double>(lines.lines()));
+            label < 0 ? 0.0F : static_cast<float>(gradient / count);
       }
     });
   };
