@@ -14,7 +14,7 @@ Gpt2Config read_gpt2_config(const std::string& path) {
     if (config.flag(key, false)) config.fail(key);
   }
   Gpt2Config gpt2;
-  gpt2.layers = config.count("n_layer", gpt2.layers);
+  if (config.has("n_layer")) gpt2.layers = config.layers("n_layer");
   gpt2.heads = config.count("n_head", gpt2.heads);
   gpt2.width = config.count("n_embd", gpt2.width);
   gpt2.vocabulary = config.count("vocab_size", gpt2.vocabulary);

@@ -13,6 +13,7 @@ using nlohmann::json;
 
 constexpr int kDeepest = 32;
 constexpr std::int64_t kLargestNumber = std::int64_t{1} << 31;
+constexpr std::int64_t kMostLayers = 4096;
 constexpr std::int64_t kLongestFile = kMiB;
 
 }  // namespace
@@ -33,6 +34,12 @@ std::int64_t HubConfig::count(const char* key) const {
   const json& value = values_[key];
   if (!value.is_number_integer() || value < 1 || value > kLargestNumber) fail(key);
   return value.get<std::int64_t>();
+}
+
+std::int64_t HubConfig::layers(const char* key) const {
+  const std::int64_t layers = count(key);
+  if (layers > kMostLayers) fail(key);
+  return layers;
 }
 
 float HubConfig::number(const char* key, float usual) const {

@@ -16,6 +16,8 @@ class HubConfig {
   /// Between 1 and 2^31.
   std::int64_t count(const char* key) const;
   std::int64_t count(const char* key, std::int64_t usual) const { return has(key) ? count(key) : usual; }
+  /// How often a block stands in the network: no more than any network has, because each is built.
+  std::int64_t layers(const char* key) const;
   /// Above 0.
   float number(const char* key, float usual) const;
   /// From 0 up to, not including, 1.

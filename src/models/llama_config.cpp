@@ -31,7 +31,7 @@ LlamaConfig read_llama_config(const std::string& path) {
     if (config.flag(key, false)) config.fail(key);
   }
   LlamaConfig llama;
-  llama.layers = config.count("num_hidden_layers");
+  llama.layers = config.layers("num_hidden_layers");
   llama.width = config.count("hidden_size");
   llama.inner_width = config.count("intermediate_size");
   llama.heads = config.count("num_attention_heads");

@@ -196,6 +196,8 @@ TEST_F(TextCommand, BadInputIsOneLine) {
   expect_refused({"train", "gpt3", "--steps", "1"}, "gpt2");
   std::ofstream(model_) << R"({"model_type": "gpt2", "activation_function": "relu"})";
   expect_refused(run, "activation_function is \"relu\", which is not supported");
+  std::ofstream(model_) << R"({"model_type": "gpt2", "n_layer": 2000000000})";
+  expect_refused(run, "n_layer is 2000000000, which is not supported");
   std::ofstream(model_) << R"({"model_type": "mamba"})";
   expect_refused(run, "model_type is \"mamba\", which is not supported");
 }

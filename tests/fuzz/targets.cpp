@@ -24,6 +24,7 @@ const std::vector<Target>& targets() {
       {"profile", read_profile},
       {"option", read_option},
       {"onnx", read_onnx},
+      {"config", read_config},
   };
   return all;
 }

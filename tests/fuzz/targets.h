@@ -19,7 +19,7 @@ const std::vector<Target>& targets();
 void run(const Target& target, const std::string& input);
 
 // By file: data_targets.cpp, image_targets.cpp, tensor_targets.cpp, plan_targets.cpp, option_targets.cpp,
-// onnx_targets.cpp.
+// onnx_targets.cpp, text_targets.cpp.
 void read_idx(const std::string& input);
 void read_cifar10(const std::string& input);
 void read_npy(const std::string& input);
@@ -31,5 +31,6 @@ void read_plan(const std::string& input);
 void read_profile(const std::string& input);
 void read_option(const std::string& input);
 void read_onnx(const std::string& input);
+void read_config(const std::string& input);
 
 }  // namespace penstock::fuzz
