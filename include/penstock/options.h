@@ -51,6 +51,9 @@ struct MemoryOptions {
   /// anything. The last bits of results depend on it, but not on the budget. 0: the batch is not cut. None:
   /// as suits the network, its batch and its images (slice_samples()).
   std::optional<std::int64_t> slice_samples;
+  /// What costs little, such as a batch norm with a ReLU, is made again in backward under every policy. Off:
+  /// as the policies were published.
+  bool repeat_cheap = true;
   std::int64_t window_bytes = 0;  ///< how far Policy::window looks ahead; 0: 1.5 times the pool
   TierKind tier = TierKind::disk;
   std::string swap_dir;  ///< empty: a temporary folder that is on a disk

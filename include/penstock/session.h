@@ -114,8 +114,10 @@ struct RunStory {
   std::string command;  ///< what it was started by
   std::int64_t batch = 0;
   std::string weights_sha256;
-  std::vector<double> loss;          ///< one a step
+  std::vector<double> loss;          ///< one a step, or of one in so many and of the last
   std::vector<double> step_seconds;  ///< one a step
+  std::int64_t kept_every = 1;       ///< so many
+  std::int64_t steps = 0;            ///< in all; 0: as many as there are losses
   StepStats typical;                 ///< of a step, medians
   double startup_seconds = 0;
   std::int64_t peak_rss_bytes = 0;  ///< of the process; 0: what the kernel says when the report is written

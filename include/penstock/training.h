@@ -93,9 +93,11 @@ struct TrainingResult {
   std::int64_t batch = 0, steps = 0;
   int threads = 0;
   std::uint64_t seed = 0;
-  std::vector<double> loss;           ///< one a step
-  std::vector<double> gradient_norm;  ///< one a step where gradients are clipped
-  std::vector<double> step_seconds;   ///< one a step
+  std::vector<double> loss;           ///< one a step, see kept_every
+  std::vector<double> gradient_norm;  ///< the same where gradients are clipped
+  std::vector<double> step_seconds;   ///< one a step, see kept_every
+  std::int64_t kept_every = 1;        ///< of more than 16,384 steps only one in so many is kept, and the last
+  double train_seconds = 0;           ///< of all steps of this run
   double samples_per_second = 0;      ///< median of the steps after the first
   double startup_seconds = 0;         ///< before the first step
   double accuracy = -1;               ///< on the test split; negative: not evaluated

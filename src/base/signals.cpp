@@ -1,6 +1,7 @@
 #include "base/signals.h"
 
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -39,9 +40,11 @@ void open_standard_descriptors() {
 }
 
 void say(std::FILE* stream, std::string_view text) noexcept {
-  std::fwrite(text.data(), 1, text.size(), stream);
-  std::fflush(stream);
+  const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
+  if (written && std::fflush(stream) == 0) return;
   std::clearerr(stream);
+  // What nobody reads is not tried again at exit, where it could end the process by a signal.
+  ::__fpurge(stream);
 }
 
 StopSignals::StopSignals() {

@@ -51,7 +51,7 @@ void check_writable(const std::string& path, const std::string& option) {
     throw UserError(in_option(option, error.what()));
   }
   if (place.in_place) {
-    if (files().writable(place.path) != 0)
+    if (uninterrupted([&] { return files().writable(place.path); }) != 0)
       throw UserError(fmt::format("{}: '{}' is not writable", option, path));
     return;
   }
@@ -59,7 +59,7 @@ void check_writable(const std::string& path, const std::string& option) {
   if (!is_folder(folder)) {
     throw UserError(fmt::format("{}: the folder '{}' does not exist; make it first", option, folder));
   }
-  if (files().writable(folder) != 0) {
+  if (uninterrupted([&] { return files().writable(folder); }) != 0) {
     throw UserError(fmt::format("{}: the folder '{}' is not writable", option, folder));
   }
 }
@@ -82,7 +82,7 @@ void check_writable_folder(const std::string& path, const std::string& option) {
   std::string above = folder_of(path);
   while (!file_exists(above) && above != folder_of(above)) above = folder_of(above);
   if (!is_folder(above)) throw UserError(fmt::format("{}: '{}' is not a folder", option, above));
-  if (files().writable(above) != 0) {
+  if (uninterrupted([&] { return files().writable(above); }) != 0) {
     throw UserError(
         fmt::format("{}: the folder '{}' cannot be made: '{}' is not writable", option, path, above));
   }

@@ -34,6 +34,12 @@ int report(int exit_code, const std::string& message) {
   return exit_code;
 }
 
+/// What needs no memory to be said.
+int report_no_memory() noexcept {
+  say(stderr, "penstock: out of memory; name a smaller --memory or a smaller --batch\n");
+  return 1;
+}
+
 /// What to say on the command line instead.
 std::string budget_text(const BudgetFacts& facts) {
   std::string line = fmt::format("{}; name --memory {}MiB or more", BudgetTooSmall::what_is_wrong(facts),
@@ -71,9 +77,7 @@ std::string command_line(int argc, char** argv) {
   return line;
 }
 
-}  // namespace
-
-int run(int argc, char** argv) {
+int parse_and_run(int argc, char** argv) {
   CLI::App app("Penstock trains neural networks that do not fit in memory.", "penstock");
   app.footer(kExamples);
   app.set_version_flag("--version", fmt::format("penstock {}", version()));
@@ -106,9 +110,20 @@ int run(int argc, char** argv) {
   } catch (const UserError& error) {
     return report(2, error.what());
   } catch (const std::bad_alloc&) {
-    return report(1, "out of memory; name a smaller --memory or a smaller --batch");
+    return report_no_memory();
   } catch (const std::exception& error) {
     return report(1, error.what());
+  }
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    // While the command line was read, or an error was being told.
+    return report_no_memory();
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/median.h"
+#include "base/signals.h"
 #include "base/text_file.h"
 #include "cli/child.h"
 #include "cli/commands.h"
@@ -98,11 +99,12 @@ class Bench {
 
   void print() const {
     const Cell& whole = cells_.front();
-    fmt::print("{} batch {}, {} steps, {} rounds; in memory {:.2f} images/s, {}\n", command_.model,
-               command_.batch, command_.steps, command_.repeat, whole.typical("images_per_second"),
-               format_bytes(static_cast<std::int64_t>(whole.largest("peak_rss_bytes"))));
-    fmt::print("{:<10}  {:<12}  {:>8}  {:>16}  {:>10}  {:>10}  {:>10}  {:>9}  {:>9}\n", "budget", "policy",
-               "images/s", "of in-memory", "peak", "out", "in", "again", "predicted");
+    say(stdout,
+        fmt::format("{} batch {}, {} steps, {} rounds; in memory {:.2f} images/s, {}\n", command_.model,
+                    command_.batch, command_.steps, command_.repeat, whole.typical("images_per_second"),
+                    format_bytes(static_cast<std::int64_t>(whole.largest("peak_rss_bytes")))));
+    say(stdout, fmt::format("{:<10}  {:<12}  {:>8}  {:>16}  {:>10}  {:>10}  {:>10}  {:>9}  {:>9}\n", "budget",
+                            "policy", "images/s", "of in-memory", "peak", "out", "in", "again", "predicted"));
     for (std::size_t i = 1; i < cells_.size(); ++i) print(cells_[i]);
   }
 
@@ -232,10 +234,10 @@ class Bench {
     const std::string budget = format_bytes(cell.budget_bytes);
     if (!cell.reason.empty()) {
       const std::size_t needs = cell.reason.find("needs at least");
-      fmt::print("{:<10}  {:<12}  cannot run: {}\n", budget, cell.policy,
-                 needs == std::string::npos
-                     ? cell.reason
-                     : cell.reason.substr(needs, cell.reason.find(';', needs) - needs));
+      say(stdout, fmt::format("{:<10}  {:<12}  cannot run: {}\n", budget, cell.policy,
+                              needs == std::string::npos
+                                  ? cell.reason
+                                  : cell.reason.substr(needs, cell.reason.find(';', needs) - needs)));
       return;
     }
     const std::vector<double> share = shares(cell);
@@ -244,13 +246,15 @@ class Bench {
     const auto bytes = [&](const char* key) {
       return format_bytes(static_cast<std::int64_t>(cell.largest(key)));
     };
-    fmt::print(
-        "{:<10}  {:<12}  {:>8.2f}  {:>7.1f} % ({:.0f}-{:.0f})  {:>10}  {:>10}  {:>10}  {:>7.2f} s  {:>9}\n",
-        budget, cell.policy, cell.typical("images_per_second"), 100 * median(share), 100 * *least,
-        100 * *most, bytes("peak_rss_bytes"), bytes("swapped_out_bytes"), bytes("swapped_in_bytes"),
-        cell.typical("recompute_seconds"),
-        predicted > 0 ? fmt::format("{:+.1f} %", 100 * (predicted / cell.step_seconds(command_.batch) - 1))
-                      : "-");
+    say(stdout,
+        fmt::format("{:<10}  {:<12}  {:>8.2f}  {:>7.1f} % ({:.0f}-{:.0f})  {:>10}  {:>10}  {:>10}  {:>7.2f} "
+                    "s  {:>9}\n",
+                    budget, cell.policy, cell.typical("images_per_second"), 100 * median(share), 100 * *least,
+                    100 * *most, bytes("peak_rss_bytes"), bytes("swapped_out_bytes"),
+                    bytes("swapped_in_bytes"), cell.typical("recompute_seconds"),
+                    predicted > 0
+                        ? fmt::format("{:+.1f} %", 100 * (predicted / cell.step_seconds(command_.batch) - 1))
+                        : "-"));
   }
 
   const BenchCommand& command_;

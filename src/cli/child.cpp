@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,8 +15,6 @@
 #include <iterator>
 
 #include "base/error.h"
-
-extern char** environ;
 
 namespace penstock::cli {
 namespace {
@@ -31,20 +29,28 @@ std::string contents(const std::string& path) {
 Child::Child(const std::vector<std::string>& arguments, const std::string& folder) {
   static int children = 0;
   errors_ = fmt::format("{}/errors-{}", folder, ++children);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                   0600);
   std::vector<std::string> words{"penstock"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const int failed = ::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) throw RunError(fmt::format("cannot start another process: {}", std::strerror(failed)));
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  const int errors = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const pid_t parent = ::getpid();
+  process_ = nowhere < 0 || errors < 0 ? -1 : ::fork();
+  if (process_ == 0) {
+    // It ends with whoever has started it, however that ends.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() == parent && ::dup2(nowhere, STDOUT_FILENO) >= 0 && ::dup2(errors, STDERR_FILENO) >= 0)
+      ::execv("/proc/self/exe", argv.data());
+    ::_exit(127);
+  }
+  const int why = errno;
+  for (const int file : {nowhere, errors}) {
+    if (file >= 0) ::close(file);
+  }
+  if (process_ < 0) throw RunError(fmt::format("cannot start another process: {}", std::strerror(why)));
 }
 
 Child::~Child() {

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/signals.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
@@ -23,12 +24,14 @@ void run_eval(RunOptions& run) {
   write_result(run, result);
   if (run.quiet) return;
   if (result.sequence > 0) {
-    fmt::print("{}, {}, peak memory {}\n", validation_text(result),
-               rate_text(result.samples_per_second, result.sequence), format_bytes(result.peak_rss_bytes));
+    say(stdout, fmt::format("{}, {}, peak memory {}\n", validation_text(result),
+                            rate_text(result.samples_per_second, result.sequence),
+                            format_bytes(result.peak_rss_bytes)));
     return;
   }
-  fmt::print("accuracy {:.2f} % on {} test images, {:.1f} images/s, peak memory {}\n", result.accuracy * 100,
-             result.test_samples, result.samples_per_second, format_bytes(result.peak_rss_bytes));
+  say(stdout, fmt::format("accuracy {:.2f} % on {} test images, {:.1f} images/s, peak memory {}\n",
+                          result.accuracy * 100, result.test_samples, result.samples_per_second,
+                          format_bytes(result.peak_rss_bytes)));
 }
 
 }  // namespace

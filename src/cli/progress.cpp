@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/signals.h"
 
 namespace penstock::cli {
 namespace {
@@ -125,12 +126,11 @@ void ProgressView::step(const Progress& progress) {
   if (!first && !last && now - last_ < interval) return;
   last_ = now;
   if (terminal_) {
-    fmt::print("\r\x1b[K{}", progress_text(progress, terminal_width()));
+    say(stdout, fmt::format("\r\x1b[K{}", progress_text(progress, terminal_width())));
     live_ = true;
   } else {
-    fmt::print("{}\n", progress_text(progress));
+    say(stdout, progress_text(progress) + "\n");
   }
-  std::fflush(stdout);
 }
 
 void ProgressView::phase(const Phase& phase) {
@@ -141,14 +141,12 @@ void ProgressView::phase(const Phase& phase) {
 void ProgressView::note(const std::string& line) {
   if (detail_ == Detail::quiet) return;
   finish();
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
+  say(stdout, line + "\n");
 }
 
 void ProgressView::finish() {
   if (!live_) return;
-  fmt::print("\n");
-  std::fflush(stdout);
+  say(stdout, "\n");
   live_ = false;
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/bytes.h"
+#include "base/signals.h"
 #include "base/text_file.h"
 #include "cli/parse.h"
 #include "dist/communicator.h"
@@ -92,6 +93,12 @@ void add_common_options(CLI::App& command, RunOptions& run) {
                    "run each step on slices of so many images: then a budget need not hold whole batches; "
                    "0: whole batches; auto: by network, batch and image")
       ->capture_default_str();
+  memory
+      ->add_option(
+          "--repeat-cheap", session.memory.repeat_cheap,
+          "make what costs little again in backward, under every policy (off: as policies were published)")
+      ->default_str("on")
+      ->type_name("on|off");
   memory->add_option("--window", words.window, "bytes that policy window looks ahead (1.5 times the pool)");
   memory
       ->add_option("--lms-threshold", session.memory.lms.threshold,
@@ -200,8 +207,7 @@ void join(RunOptions& run) {
   Ranks& ranks = *run.options.session.ranks.ranks;
   run.quiet |= ranks.rank() != 0;
   run.options.on_rank_failure = [&ranks](const std::string& message, int exit_code) {
-    fmt::print(stderr, "penstock: {}\n", message);
-    std::fflush(stderr);
+    say(stderr, fmt::format("penstock: {}\n", message));
     ranks.abort(exit_code);
   };
   ranks.together([&] {
@@ -230,6 +236,7 @@ std::string result_json(const TrainingResult& result) {
   json["loss"] = result.loss;
   if (!result.gradient_norm.empty()) json["gradient_norm"] = result.gradient_norm;
   json["step_seconds"] = result.step_seconds;
+  if (result.kept_every > 1) json["kept_every"] = result.kept_every;
   json["images_per_second"] = result.samples_per_second;
   if (result.sequence > 0) {
     json["sequence"] = result.sequence;

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "base/bytes.h"
@@ -20,40 +20,42 @@ namespace penstock::cli {
 namespace {
 
 void print_summary(const RunOptions& run, const TrainingResult& result) {
-  const double seconds = std::accumulate(result.step_seconds.begin(), result.step_seconds.end(), 0.0);
   if (!result.loss.empty()) {
-    fmt::print("trained {} steps in {}: loss {:.4f} -> {:.4f}, {}\n", result.steps, format_seconds(seconds),
-               result.loss.front(), result.loss.back(),
-               rate_text(result.samples_per_second, result.sequence));
+    say(stdout, fmt::format("trained {} steps in {}: loss {:.4f} -> {:.4f}, {}\n", result.steps,
+                            format_seconds(result.train_seconds), result.loss.front(), result.loss.back(),
+                            rate_text(result.samples_per_second, result.sequence)));
   }
   if (result.stopped) {
-    fmt::print("stopped by a signal after step {}{}\n", result.steps,
-               run.options.checkpoint_dir.empty()
-                   ? "; without --checkpoint nothing was kept"
-                   : fmt::format("; go on with --resume {}", run.options.checkpoint_dir));
+    say(stdout, fmt::format("stopped by a signal after step {}{}\n", result.steps,
+                            run.options.checkpoint_dir.empty()
+                                ? "; without --checkpoint nothing was kept"
+                                : fmt::format("; go on with --resume {}", run.options.checkpoint_dir)));
   }
   if (result.accuracy >= 0) {
-    fmt::print("accuracy {:.2f} % on {} test images\n", result.accuracy * 100, result.test_samples);
+    say(stdout,
+        fmt::format("accuracy {:.2f} % on {} test images\n", result.accuracy * 100, result.test_samples));
   }
-  if (result.validation_loss >= 0) fmt::print("{}\n", validation_text(result));
-  fmt::print("memory: peak {} of a budget of {}; without a budget this takes {}\n",
-             format_bytes(result.peak_rss_bytes), format_bytes(result.plan.budget_bytes),
-             format_bytes(result.plan.in_memory_bytes));
+  if (result.validation_loss >= 0) say(stdout, fmt::format("{}\n", validation_text(result)));
+  say(stdout, fmt::format("memory: peak {} of a budget of {}; without a budget this takes {}\n",
+                          format_bytes(result.peak_rss_bytes), format_bytes(result.plan.budget_bytes),
+                          format_bytes(result.plan.in_memory_bytes)));
   if (result.typical.swapped_out_bytes + result.typical.swapped_in_bytes > 0) {
-    fmt::print(
-        "policy {}: {} out and {} in per step, {:.1f} % of the time spent waiting for the tier\n",
-        result.plan.policy, format_bytes(result.typical.swapped_out_bytes),
-        format_bytes(result.typical.swapped_in_bytes),
-        seconds > 0 ? 100 * result.typical.stall_seconds * static_cast<double>(result.steps) / seconds : 0.0);
+    say(stdout,
+        fmt::format("policy {}: {} out and {} in per step, {:.1f} % of the time spent waiting for the tier\n",
+                    result.plan.policy, format_bytes(result.typical.swapped_out_bytes),
+                    format_bytes(result.typical.swapped_in_bytes),
+                    100 * result.typical.stall_seconds / std::max(result.typical.step_seconds, 1e-9)));
   }
   if (result.skipped_samples > 0)
-    fmt::print("{} images did not decode and were skipped\n", result.skipped_samples);
-  if (!run.options.save_file.empty()) fmt::print("weights written to {}\n", run.options.save_file);
+    say(stdout, fmt::format("{} images did not decode and were skipped\n", result.skipped_samples));
+  if (!run.options.save_file.empty())
+    say(stdout, fmt::format("weights written to {}\n", run.options.save_file));
   if (!run.options.trace_file.empty()) {
-    fmt::print("trace written to {}: open it at ui.perfetto.dev or chrome://tracing\n",
-               run.options.trace_file);
+    say(stdout, fmt::format("trace written to {}: open it at ui.perfetto.dev or chrome://tracing\n",
+                            run.options.trace_file));
   }
-  if (!run.options.report_file.empty()) fmt::print("report written to {}\n", run.options.report_file);
+  if (!run.options.report_file.empty())
+    say(stdout, fmt::format("report written to {}\n", run.options.report_file));
 }
 
 /// What can be said in the words of the command line is said here; the library would say it in its own.

@@ -105,14 +105,22 @@ std::string comparison_table(const RunReport& run) {
   return text;
 }
 
+std::int64_t steps_of(const RunReport& run) {
+  return run.story.steps > 0 ? run.story.steps : static_cast<std::int64_t>(run.story.loss.size());
+}
+
 std::string loss_figure(const RunReport& run) {
   std::vector<Point> points;
+  const auto steps_in_all = static_cast<double>(steps_of(run));
+  const auto every = static_cast<double>(run.story.kept_every);
   const std::size_t group = (run.story.loss.size() + kCurvePoints - 1) / kCurvePoints;
   for (std::size_t i = 0; i < run.story.loss.size(); i += group) {
     const std::size_t end = std::min(run.story.loss.size(), i + group);
     double sum = 0;
     for (std::size_t k = i; k < end; ++k) sum += run.story.loss[k];
-    points.push_back({static_cast<double>(i + end + 1) / 2, sum / static_cast<double>(end - i)});
+    const double first = std::min(steps_in_all, static_cast<double>(i) * every + 1);
+    const double last = std::min(steps_in_all, static_cast<double>(end - 1) * every + 1);
+    points.push_back({(first + last) / 2, sum / static_cast<double>(end - i)});
   }
   double low = points.front().y, high = points.front().y;
   for (const Point& point : points) {
@@ -124,9 +132,7 @@ std::string loss_figure(const RunReport& run) {
     return value == static_cast<double>(static_cast<long>(value)) ? fmt::format("{:g}", value)
                                                                   : std::string();
   };
-  const Axis steps =
-      plain_axis(run.story.loss.size() > 1 ? 1 : 0,
-                 static_cast<double>(std::max<std::size_t>(run.story.loss.size(), 2)), 8, step_text);
+  const Axis steps = plain_axis(run.story.loss.size() > 1 ? 1 : 0, std::max(steps_in_all, 2.0), 8, step_text);
   Plot plot(steps,
             plain_axis(std::max(0.0, low - margin), high + margin, 5,
                        [](double v) { return fmt::format("{:g}", v); }),
@@ -187,7 +193,7 @@ std::string figures_table(const RunReport& run) {
   };
   add("model", run.story.title);
   add("batch", std::to_string(run.story.batch));
-  add("steps", std::to_string(run.story.loss.size()));
+  add("steps", std::to_string(steps_of(run)));
   add("threads", std::to_string(run.threads));
   add("policy", run.plan.policy);
   add("tier", run.tier);

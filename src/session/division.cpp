@@ -13,7 +13,8 @@ fit::Division divide(const Shares& shares) {
   division.beside["conversion"] = shares.conversion_bytes;
   division.beside["outputs"] = shares.output_bytes;
   division.beside["ranks"] = shares.rank_bytes;
-  division.beside["margin"] = kMarginBytes;
+  // What is resident is not counted a second time.
+  division.beside["margin"] = std::max(kLeastMarginBytes, kMarginBytes - shares.touched_bytes);
   if (shares.planner_bytes > 0 && shares.planner_bytes <= shares.budget_bytes / kPlannerShare)
     division.beside["planner"] = shares.planner_bytes;
   std::erase_if(division.beside, [](const auto& tag) { return tag.second == 0; });

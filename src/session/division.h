@@ -15,6 +15,8 @@ inline constexpr std::int64_t kUnsteadyBytes = 6 * kMiB;
 /// What the process takes beside code, kernels, pool and buffers, none of it touched when the budget is
 /// divided: thread stacks, heap growth, page tables, the kernel's side of the I/O.
 inline constexpr std::int64_t kMarginBytes = 20 * kMiB;
+/// So much of it stays, however much of what it is for has been touched already.
+inline constexpr std::int64_t kLeastMarginBytes = 10 * kMiB;
 /// Memory to plan again with is set aside only up to this share of the budget.
 inline constexpr std::int64_t kPlannerShare = 8;
 
@@ -24,6 +26,7 @@ struct Shares {
   BudgetScope scope = BudgetScope::process;
   std::int64_t resident_bytes = 0;         ///< of the process, with the program in it
   std::int64_t resident_before_bytes = 0;  ///< of the process, before the session began
+  std::int64_t touched_bytes = 0;          ///< of these, what the margin is for and kernels have touched
   std::int64_t conversion_bytes = 0;       ///< to read state that kernels keep in a layout of their own
   std::int64_t output_bytes = 0;           ///< what steps give back to the caller
   std::int64_t rank_bytes = 0;             ///< by which talking to other ranks will grow

@@ -98,6 +98,7 @@ fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_
   shares.resident_bytes =
       assumed_resident_bytes_ > 0 ? assumed_resident_bytes_ : process_memory().resident_bytes;
   shares.resident_before_bytes = resident_before_bytes_;
+  shares.touched_bytes = touched_bytes_;
   shares.conversion_bytes =
       StateIo::conversion_bytes(program_.state_graph()) + StateIo::shard_bytes(program_);
   shares.output_bytes =
@@ -173,12 +174,15 @@ fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) 
 const plan::Profile& Fitting::measured_profile() {
   if (profile_) return *profile_;
   const double begin = clock_seconds();
+  malloc_trim(0);
+  const std::int64_t before = process_memory().resident_bytes;
   profile_ = profiles_->get([this] {
     if (options_.on_note) options_.on_note("measuring kernels and tier, once for this network and machine");
   });
   profile_source_ = profiles_->source();
   profile_->link = link_;
   malloc_trim(0);
+  touched_bytes_ = std::max<std::int64_t>(0, process_memory().resident_bytes - before);
   if (options_.on_phase) {
     options_.on_phase(
         {"profile", clock_seconds() - begin,

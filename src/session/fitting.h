@@ -68,6 +68,7 @@ class Fitting {
   std::int64_t resident_before_bytes_, available_bytes_, rank_bytes_;
   std::int64_t free_disk_bytes_;             ///< for this rank
   std::int64_t assumed_resident_bytes_ = 0;  ///< of the process; 0: to be measured
+  std::int64_t touched_bytes_ = 0;           ///< by kernels and tier while they were measured
   plan::LinkProfile link_;
   std::unique_ptr<measure::ProfileStore> profiles_;
   std::optional<plan::Profile> profile_;

@@ -82,6 +82,7 @@ class Forecaster {
     request.evaluation = options_.evaluation;
     request.variants = options_.memory.dynamic_kernels;
     request.accumulate = options_.accumulate;
+    request.repeat_cheap = options_.memory.repeat_cheap;
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     const Network network = network_(batch);
     request.slice_samples = slice_samples(network, options_.memory);

@@ -13,13 +13,14 @@ std::int64_t slice_samples(const Network& network, const MemoryOptions& options)
 
 namespace session {
 
-ir::Graph training_graph(const Network& network, const Optimizer& optimizer) {
+ir::Graph training_graph(const Network& network, const Optimizer& optimizer, bool repeat_cheap) {
   ir::Graph graph = lower::fuse(lower::for_training(models::graph_of(network)));
   autodiff::append_backward(graph, graph.loss,
                             [&optimizer](ir::Graph& step, ir::TensorId parameter, ir::TensorId gradient) {
                               append_update(step, parameter, gradient, optimizer);
                             });
-  graph = lower::slice_updates(lower::repeat_cheap(std::move(graph)));
+  if (repeat_cheap) graph = lower::repeat_cheap(std::move(graph));
+  graph = lower::slice_updates(std::move(graph));
   ir::verify(graph);
   return graph;
 }
@@ -31,9 +32,9 @@ Program make_program(const Network& network, const ProgramRequest& request) {
     lower::LowerOptions how;
     how.exchange = request.exchange;
     how.clip_norm = request.optimizer->clip_norm;
-    ir::Graph step =
-        lower::cut_batch(training_graph(network, *request.optimizer), request.slice_samples,
-                         request.accumulate > 1 ? lower::CutInputs::whole : lower::CutInputs::in_parts);
+    ir::Graph step = lower::cut_batch(
+        training_graph(network, *request.optimizer, request.repeat_cheap), request.slice_samples,
+        request.accumulate > 1 ? lower::CutInputs::whole : lower::CutInputs::in_parts);
     step = lower::accumulate(std::move(step), request.accumulate);
     program.training =
         std::make_unique<lower::Executable>(lower::lower(std::move(step), *program.backend, how));

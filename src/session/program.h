@@ -30,12 +30,13 @@ struct ProgramRequest {
   lower::ExchangeOptions exchange;
   std::int64_t accumulate = 1;     ///< micro-batches a step
   std::int64_t slice_samples = 0;  ///< of a slice of the batch; 0: the batch is not cut
+  bool repeat_cheap = true;        ///< what costs little is made again in backward, whatever the plan
 };
 
 /// Fuses, differentiates and lowers a network.
 Program make_program(const Network& network, const ProgramRequest& request);
 
 /// The unlowered training step: forward, loss, backward, updates.
-ir::Graph training_graph(const Network& network, const Optimizer& optimizer);
+ir::Graph training_graph(const Network& network, const Optimizer& optimizer, bool repeat_cheap = true);
 
 }  // namespace penstock::session

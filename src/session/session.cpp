@@ -309,6 +309,7 @@ class Session::Impl {
     request.variants = options_.memory.dynamic_kernels;
     request.accumulate = options_.accumulate;
     request.slice_samples = slice_samples(network_, options_.memory);
+    request.repeat_cheap = options_.memory.repeat_cheap;
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     program_ = make_program(network_, request);
     const ir::Graph& graph = program_.state_graph();

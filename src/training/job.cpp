@@ -150,7 +150,7 @@ std::unique_ptr<Feed> Job::evaluation_feed() const {
 
 std::map<std::string, std::string> Job::facts(const DataPosition& next) const {
   std::map<std::string, std::string> facts{
-      {"model", model.name},
+      {"model", to_utf8(model.name)},
       {"optimizer", name_of(options.optimizer.kind)},
       {"data", to_utf8(options.data)},
       {"batch", std::to_string(whole_batch())},
@@ -329,7 +329,7 @@ void Job::resume() {
       const auto at = found.facts.find(key);
       return at == found.facts.end() ? std::string() : at->second;
     };
-    if (fact("model") != model.name)
+    if (fact("model") != to_utf8(model.name))
       throw UserError(
           fmt::format("the checkpoint in '{}' is of {}, not of {}", dir, fact("model"), model.name));
     if (training) {

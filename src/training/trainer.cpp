@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/median.h"
 #include "base/text_file.h"
 #include "dist/communicator.h"
 #include "memory/process.h"
@@ -17,38 +16,11 @@
 #include "penstock/training.h"
 #include "training/job.h"
 #include "training/same_start.h"
+#include "training/step_record.h"
 
 namespace penstock {
 namespace training {
 namespace {
-
-/// The steps so far, each figure by itself, for medians.
-class StepHistory {
- public:
-  void add(const StepStats& stats) { steps_.push_back(stats); }
-
-  StepStats typical(const std::vector<double>& step_seconds) const {
-    StepStats typical;
-    if (steps_.empty()) return typical;
-    typical = steps_.back();
-    typical.stall_seconds = median_of(&StepStats::stall_seconds);
-    typical.recompute_seconds = median_of(&StepStats::recompute_seconds);
-    typical.compute_seconds = median_of(&StepStats::compute_seconds);
-    // The first step touches memory for the first time.
-    const std::ptrdiff_t first = step_seconds.size() > 1 ? 1 : 0;
-    typical.step_seconds = upper_median({step_seconds.begin() + first, step_seconds.end()});
-    return typical;
-  }
-
- private:
-  double median_of(double StepStats::*figure) const {
-    std::vector<double> values;
-    for (const StepStats& stats : steps_) values.push_back(stats.*figure);
-    return upper_median(values);
-  }
-
-  std::vector<StepStats> steps_;
-};
 
 /// One run of `train` or `evaluate`, from the options to the result: a client of the session.
 class Run {
@@ -136,10 +108,7 @@ class Run {
       session_->set_learning_rate(job_.options.schedule.at(step, job_.steps, base_rate_));
       const double begin = clock_seconds();
       const StepResult done = session_->step(inputs);
-      result_.step_seconds.push_back(clock_seconds() - begin);
-      result_.loss.push_back(done.loss);
-      if (job_.options.optimizer.clip_norm > 0) result_.gradient_norm.push_back(done.gradient_norm);
-      history_.add(done.stats);
+      record_.add(done.loss, clock_seconds() - begin, done.stats, done.gradient_norm);
       if (job_.options.settle_steps) session_->settle();
       tell(step + 1, epoch, done.stats);
       if (!std::isfinite(done.loss)) {
@@ -160,8 +129,7 @@ class Run {
       notes_.push_back("On average " + why + ".");
     }
     job_.phase("train", clock_seconds() - started,
-               fmt::format("{} steps, {} {}", result_.step_seconds.size(),
-                           static_cast<std::int64_t>(result_.step_seconds.size()) * job_.whole_batch(),
+               fmt::format("{} steps, {} {}", record_.steps(), record_.steps() * job_.whole_batch(),
                            samples_word()));
     result_.skipped_samples = feed->skipped_count();
     const std::vector<std::string> skipped = feed->skipped();
@@ -178,7 +146,7 @@ class Run {
 
   void note_exchanges(const dist::ExchangeStats& before) {
     const dist::ExchangeStats stats = job_.ranks->communicator().stats();
-    const auto steps = static_cast<std::int64_t>(std::max<std::size_t>(1, result_.step_seconds.size()));
+    const std::int64_t steps = std::max<std::int64_t>(1, record_.steps());
     result_.sent_bytes = (stats.sent_bytes - before.sent_bytes) / steps;
     result_.reduce_seconds = (stats.busy_seconds - before.busy_seconds) / static_cast<double>(steps);
     result_.reduce_wait_seconds = (stats.wait_seconds - before.wait_seconds) / static_cast<double>(steps);
@@ -190,12 +158,10 @@ class Run {
     progress.step = done;
     progress.steps = job_.steps;
     progress.epoch = epoch;
-    progress.loss = result_.loss.back();
-    if (!result_.gradient_norm.empty()) progress.gradient_norm = result_.gradient_norm.back();
-    progress.step_seconds = result_.step_seconds.back();
-    const std::size_t recent = std::min<std::size_t>(result_.step_seconds.size(), 10);
-    const double typical = upper_median(
-        {result_.step_seconds.end() - static_cast<std::ptrdiff_t>(recent), result_.step_seconds.end()});
+    progress.loss = record_.last_loss();
+    progress.gradient_norm = record_.last_gradient_norm();
+    progress.step_seconds = record_.last_seconds();
+    const double typical = record_.recent_seconds();
     progress.samples_per_second = static_cast<double>(job_.whole_batch()) / typical;
     progress.tokens_per_sample = job_.sequence;
     progress.learning_rate = session_->learning_rate();
@@ -215,7 +181,7 @@ class Run {
     const Inputs inputs = feed->inputs();
     std::int64_t correct = 0, labels = 0;
     double loss = 0;
-    std::vector<double> seconds;
+    StepRecord seconds;
     for (std::int64_t batch = 0; batch < order.batches_per_epoch(); ++batch) {
       const double begin = clock_seconds();
       const std::int64_t counted = feed->counted_labels();
@@ -224,12 +190,12 @@ class Run {
       if (counted > 0) loss += done.loss * static_cast<double>(counted);
       labels += counted;
       if (!job_.is_text()) correct += done.outputs.at("correct").integers()[0];
-      seconds.push_back(clock_seconds() - begin);
+      seconds.add(done.loss, clock_seconds() - begin, done.stats);
     }
     labels = job_.ranks->sum(labels);
     result_.test_samples = job_.evaluation_samples();
     if (!job_.training)
-      result_.samples_per_second = static_cast<double>(job_.whole_batch()) / upper_median(seconds);
+      result_.samples_per_second = static_cast<double>(job_.whole_batch()) / seconds.typical().step_seconds;
     if (job_.is_text()) {
       // The mean over ranks times their number is the sum.
       result_.validation_loss =
@@ -263,8 +229,13 @@ class Run {
     result_.ranks = job_.ranks->size();
     result_.effective_batch = job_.whole_batch();
     result_.rank_peak_rss_bytes = job_.ranks->all(result_.peak_rss_bytes);
-    if (!job_.training || result_.step_seconds.empty()) return;
-    result_.typical = history_.typical(result_.step_seconds);
+    if (!job_.training || record_.steps() == 0) return;
+    result_.loss = record_.loss();
+    if (job_.options.optimizer.clip_norm > 0) result_.gradient_norm = record_.gradient_norm();
+    result_.step_seconds = record_.step_seconds();
+    result_.kept_every = record_.every();
+    result_.train_seconds = record_.seconds_in_all();
+    result_.typical = record_.typical();
     result_.samples_per_second = static_cast<double>(job_.whole_batch()) / result_.typical.step_seconds;
     record();
   }
@@ -280,6 +251,8 @@ class Run {
     story.weights_sha256 = result_.weights_sha256;
     story.loss = result_.loss;
     story.step_seconds = result_.step_seconds;
+    story.kept_every = result_.kept_every;
+    story.steps = record_.steps();
     story.typical = result_.typical;
     story.startup_seconds = result_.startup_seconds;
     story.peak_rss_bytes = result_.peak_rss_bytes;
@@ -292,7 +265,7 @@ class Run {
   Job job_;
   std::optional<Session> session_;
   double base_rate_ = 0;
-  StepHistory history_;
+  StepRecord record_;
   std::vector<std::string> notes_;
   TrainingResult result_;
 };

@@ -1,4 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 
 #include "cli/penstock.h"
 
@@ -28,6 +34,41 @@ TEST(BudgetBench, ComparesPoliciesAndSaysWhatCannotRun) {
     }
   }
   EXPECT_NE(read_file(folder.file("bench.html")).find("window"), std::string::npos);
+}
+
+/// Whether a process has all these words in its command line.
+bool is_running(const std::vector<std::string>& words) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
+    std::string line;
+    std::getline(file, line);
+    if (!line.empty() && std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+          return line.find(word) != std::string::npos;
+        }))
+      return true;
+  }
+  return false;
+}
+
+TEST(Bench, ItsChildrenEndWithIt) {
+  // Hardly another process has this number of steps.
+  const std::string steps = std::to_string(900000 + getpid() % 99999);
+  for (const int number : {SIGTERM, SIGKILL}) {
+    const pid_t bench = fork();
+    if (bench == 0) {
+      const std::string program = PENSTOCK_BINARY_DIR "/penstock";
+      execl(program.c_str(), "penstock", "bench", "lenet", "--batch", "4", "--threads", "1", "--budgets",
+            "1GiB", "--steps", steps.c_str(), nullptr);
+      _exit(127);
+    }
+    for (int tries = 0; tries < 3000 && !is_running({"train", steps}); ++tries) usleep(10000);
+    EXPECT_TRUE(is_running({"train", steps}));
+    kill(bench, number);
+    int status = 0;
+    waitpid(bench, &status, 0);
+    for (int tries = 0; tries < 3000 && is_running({"train", steps}); ++tries) usleep(10000);
+    EXPECT_FALSE(is_running({"train", steps})) << "signal " << number;
+  }
 }
 
 TEST(Bench, RefusesWhatTrainWould) {

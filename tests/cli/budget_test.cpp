@@ -87,6 +87,26 @@ TEST(Budget, SameBitsOnSlicesOfTheBatch) {
   }
 }
 
+/// Measuring kernels makes the process larger by what training would touch as well: the budget that was named
+/// before must do.
+TEST(Budget, TheNamedBudgetTrainsThoughKernelsAreMeasuredFirst) {
+  const std::vector<std::string> small{"train",     "resnet20", "--image-size", "32", "--batch", "32",
+                                       "--profile", "fresh",    "--threads",    "2",  "--steps", "1"};
+  const std::string budget = std::to_string(smallest_mib(small, "auto")) + "MiB";
+  const auto result = penstock_json(with(small, {"--policy", "auto", "--memory", budget}));
+  EXPECT_LE(result["peak_rss_bytes"], result["budget_bytes"]);
+  EXPECT_EQ(result["profile_source"], "measured");
+}
+
+/// As the policies were published: no norm is made again unless a plan says so.
+TEST(Budget, SameBitsWithoutWhatIsMadeAgainForAllPolicies) {
+  const auto whole = penstock_json(with(kResidual, {"--policy", "keep", "--steps", "2"}));
+  const auto published =
+      penstock_json(with(kResidual, {"--policy", "keep", "--steps", "2", "--repeat-cheap", "off"}));
+  EXPECT_EQ(published["weights_sha256"], whole["weights_sha256"]);
+  EXPECT_GT(published["in_memory_bytes"], whole["in_memory_bytes"]);
+}
+
 TEST(Budget, SameBitsWithDropoutAndStateOnTheTier) {
   const auto whole = penstock_json(with(kDropout, {"--policy", "keep"}));
   const std::int64_t least = smallest_mib(kDropout, "window");

@@ -33,6 +33,21 @@ TEST(Division, OfTheSessionCountsWhatItAdds) {
   EXPECT_FALSE(divide(shares).beside.contains("program"));
 }
 
+/// Measuring kernels touches code and stacks that training touches anyway: a budget that was large enough
+/// before is so afterwards.
+TEST(Division, WhatKernelsHaveTouchedIsNotCountedTwice) {
+  const std::int64_t before = divide(some()).pool_bytes();
+  for (const std::int64_t touched : {std::int64_t{0}, 3 * kMiB, 9 * kMiB}) {
+    Shares shares = some();
+    shares.resident_bytes += touched;
+    shares.touched_bytes = touched;
+    EXPECT_EQ(divide(shares).pool_bytes(), before);
+  }
+  Shares shares = some();
+  shares.touched_bytes = 100 * kMiB;
+  EXPECT_EQ(divide(shares).beside.at("margin"), kLeastMarginBytes);
+}
+
 TEST(Division, SetsNothingAsideToPlanAgainWhereThatTakesTooMuch) {
   Shares shares = some();
   shares.planner_bytes = shares.budget_bytes / kPlannerShare + 1;

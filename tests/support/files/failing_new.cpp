@@ -73,13 +73,17 @@ void operator delete[](void* memory, std::size_t /*size*/, std::align_val_t /*al
 
 namespace penstock::testing {
 
-FailingNew::FailingNew(std::int64_t at) {
+FailingNew::FailingNew(std::int64_t at) : at_(at) {
   failed = false;
   left = at;
 }
 
 FailingNew::~FailingNew() {
   left = -1;
+}
+
+std::int64_t FailingNew::taken() const {
+  return at_ - left;
 }
 
 bool FailingNew::struck() {

@@ -13,8 +13,13 @@ class FailingNew {
   FailingNew(const FailingNew&) = delete;
   FailingNew& operator=(const FailingNew&) = delete;
 
+  /// How many there were of this thread since.
+  std::int64_t taken() const;
   /// Whether one failed.
   static bool struck();
+
+ private:
+  std::int64_t at_;
 };
 
 }  // namespace penstock::testing

@@ -8,7 +8,23 @@ namespace penstock::testing {
 FaultyFiles::FaultyFiles(FileFault fault, Files* inner)
     : fault_(fault), inner_(inner != nullptr ? inner : &own_) {}
 
+std::int64_t FaultyFiles::calls() const {
+  const std::lock_guard lock(mutex_);
+  return calls_;
+}
+
+bool FaultyFiles::struck() const {
+  const std::lock_guard lock(mutex_);
+  return struck_;
+}
+
+std::int64_t FaultyFiles::open_files() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::int64_t>(open_.size());
+}
+
 int FaultyFiles::strike(bool throws) {
+  const std::lock_guard lock(mutex_);
   if (dead_) return -EIO;
   const std::int64_t call = calls_++;
   const bool now = call == fault_.at || (fault_.lasting && call > fault_.at);
@@ -25,6 +41,7 @@ int FaultyFiles::strike(bool throws) {
 }
 
 std::int64_t FaultyFiles::shortened(std::int64_t size_bytes) {
+  const std::lock_guard lock(mutex_);
   const bool cut = std::exchange(cut_next_, false);
   return cut && size_bytes > 1 ? size_bytes / 2 : size_bytes;
 }
@@ -32,13 +49,17 @@ std::int64_t FaultyFiles::shortened(std::int64_t size_bytes) {
 int FaultyFiles::open(const std::string& path, int flags, unsigned mode) {
   if (const int error = strike(true)) return error;
   const int file = inner_->open(path, flags, mode);
+  const std::lock_guard lock(mutex_);
   if (file >= 0) open_.insert(file);
   return file;
 }
 
 int FaultyFiles::close(int file) {
   const int error = strike(false);
-  open_.erase(file);
+  {
+    const std::lock_guard lock(mutex_);
+    open_.erase(file);
+  }
   const int closed = inner_->close(file);
   return error != 0 ? error : closed;
 }
@@ -119,6 +140,7 @@ int FaultyFiles::list(const std::string& folder, std::vector<std::string>& names
 }
 
 void FaultyFiles::bury() {
+  const std::lock_guard lock(mutex_);
   for (const int file : open_) inner_->close(file);
   open_.clear();
 }

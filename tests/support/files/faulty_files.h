@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ struct FileFault {
 };
 
 /// Counts the calls that reach it and makes one of them, or all from one on, go wrong. Calls that look only
-/// (status, list, read_link, writable) count as well. Passes on to `inner`.
+/// (status, list, read_link, writable) count as well. Passes on to `inner`. Any thread may call.
 class FaultyFiles : public Files {
  public:
   explicit FaultyFiles(FileFault fault = {}, Files* inner = nullptr);
@@ -50,11 +51,11 @@ class FaultyFiles : public Files {
   int make_folder(const std::string& path) override;
   int list(const std::string& folder, std::vector<std::string>& names) override;
 
-  std::int64_t calls() const { return calls_; }
+  std::int64_t calls() const;
   /// Whether the fault struck.
-  bool struck() const { return struck_; }
+  bool struck() const;
   /// Files that are open.
-  std::int64_t open_files() const { return static_cast<std::int64_t>(open_.size()); }
+  std::int64_t open_files() const;
   /// Closes what a killed process had open, as its end does.
   void bury();
 
@@ -67,6 +68,7 @@ class FaultyFiles : public Files {
   FileFault fault_;
   Files* inner_;
   Files own_;
+  mutable std::mutex mutex_;
   std::int64_t calls_ = 0;
   bool struck_ = false;
   bool dead_ = false;
