@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Random training runs inside a memory cgroup of the budget's size: same bits, under budget, or a refusal that is true.
 
-usage: campaign.py PENSTOCK [--cases N | --minutes M] [--seed S] [--first K] [--kills SHARE] [--only K]
+usage: campaign.py PENSTOCK [--cases N | --minutes M] [--seed S] [--first K] [--kills SHARE] [--only K] [--log FILE]
+       campaign.py PENSTOCK --table FILE ...
 
-Case K of seed S is always the same: network, batch, optimizer, threads, policy, pool, tier, throttling, evaluation,
-budget, and what happens to it:
+Case K of seed S is always the same: network of images or text, batch, slices of it, optimizer, threads, policy, pool,
+tier, space on it, throttling, evaluation, budget, and what happens to it:
   whole    trains to the end within a budget between the smallest and what training in memory takes
   resumed  stops half way, goes on from its checkpoint with another budget, policy and pool
-  killed   kill -9 at random moments, each time resumed from the last checkpoint
+  stopped  SIGINT or SIGTERM at a random moment: exit code 130 or 143, and the checkpoint goes on
+  killed   kill -9 at random moments (of ranks: of one or of all), each time resumed from the last checkpoint
   refused  a budget below the smallest: exit code 2, one line; the budget which that line names trains
 Some run in two ranks. A run's oracle is the run without a budget: weights_sha256 is the same, the peak lies
 under the budget, the kernel killed nobody, nothing is left behind. What is astray is printed with its commands;
@@ -23,24 +25,46 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-import common
-
 MIB = 1 << 20
-# Name, image sizes, batches, how often: those with many parameters take longer.
+# Name, image sizes or lengths of a sequence, batches, how often: most are such that a thousand cases take an hour or two.
 NETWORKS = [
-    ("lenet", [28], [8, 64, 256], 5), ("resnet20", [16, 24, 32], [4, 16, 48], 10), ("resnet18", [32, 64], [2, 8], 4),
-    ("resnet50", [32, 64], [2, 6], 3), ("densenet121", [32, 64], [2, 4], 4), ("unet", [32, 48], [1, 3], 3),
-    ("unet3d", [16], [1, 2], 4), ("inception-v4", [75], [2], 1), ("alexnet", [64], [2], 1)]
-POLICIES = ["auto", "auto", "window", "lms", "superneurons", "pooch"]
+    ("lenet", [28], [8, 64, 256], 20), ("resnet20", [16, 24], [4, 16], 14), ("gpt2", [16, 32], [2, 8], 11),
+    ("llama", [16, 32], [2, 8], 9), ("resnet18", [32], [2], 1), ("resnet50", [32], [2], 1), ("densenet121", [32], [2], 1),
+    ("unet", [32], [1], 1), ("unet3d", [16], [1], 1), ("alexnet", [64], [2], 1)]
+# Models of text, small ones.
+TEXTS = {
+    "gpt2": {"model_type": "gpt2", "n_layer": 3, "n_head": 4, "n_embd": 64, "vocab_size": 256, "n_positions": 32,
+             "resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1},
+    "llama": {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 96,
+              "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 300, "max_position_embeddings": 64}}
+POLICIES = ["auto", "auto", "window", "window", "lms", "superneurons", "pooch"]
+KINDS = ["whole", "resumed", "stopped", "refused"]
+STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 class Astray(Exception):
     pass
+
+
+def processes_below(pid):
+    """The programs that a launcher has started: its children and theirs that have none."""
+    children = collections.defaultdict(list)
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            children[int(path.read_text().rpartition(")")[2].split()[1])].append(int(path.parent.name))
+    below, found = [pid], []
+    while below:
+        one = below.pop()
+        below += children[one]
+        if not children[one] and one != pid:
+            found.append(one)
+    return sorted(found)
 
 
 class Group:
@@ -81,18 +105,24 @@ class Case:
         self.penstock, self.number = options.penstock, number
         self.dice = dice = random.Random(f"{options.seed}:{number}")
         model, sizes, batches, _ = dice.choices(NETWORKS, weights=[network[3] for network in NETWORKS])[0]
-        self.ranks = 2 if dice.random() < 0.12 else 1
-        self.steps = dice.randint(3, 6)
-        self.network = [model, "--image-size", dice.choice(sizes), "--batch", dice.choice(batches), "--classes",
-                        dice.choice([2, 10]), "--seed", dice.randrange(1000), "--steps", self.steps, "--lr", "0.01",
+        self.ranks = 2 if dice.random() < 0.08 else 1
+        self.name, self.steps = model, dice.randint(2, 4)
+        self.text, size, batch = TEXTS.get(model), dice.choice(sizes), dice.choice(batches)
+        self.network = ["config.json" if self.text else model, "--sequence" if self.text else "--image-size", size,
+                        "--batch", batch, "--seed", dice.randrange(1000), "--steps", self.steps, "--lr", "0.01",
                         "--optimizer", dice.choice(["sgd", "adam", "adamw"]), "--threads",
                         1 if self.ranks > 1 else dice.randint(1, 2)]
-        if dice.random() < 0.3:
+        if not self.text:
+            self.network += ["--classes", dice.choice([2, 10])]
+            if batch > 1 and dice.random() < 0.15:
+                self.network += ["--slice", dice.randint(1, batch // 2)]
+        # An evaluation of images goes over a thousand of them.
+        if dice.random() < (0.25 if self.text or model == "lenet" else 0.05):
             self.network.append("--evaluate")
         if self.ranks > 1 and dice.random() < 0.5:
             self.network.append("--shard-optimizer")
-        kinds = ["whole", "resumed", "refused"] if dice.random() >= options.kills else ["killed"]
-        self.kind = dice.choices(kinds, weights=[5, 3, 2][:len(kinds)])[0]
+        killed = dice.random() < options.kills
+        self.kind = "killed" if killed else dice.choices(KINDS, weights=[5, 3, 2, 2])[0]
         self.commands = []
 
     def memory_options(self):
@@ -102,6 +132,8 @@ class Case:
                   "--profile", dice.choice(["cached", "fresh"])]
         if dice.random() < 0.3:
             chosen += ["--tier-bandwidth", f"{dice.choice([50, 100, 200, 800])}MB/s"]
+        if dice.random() < 0.1:
+            chosen += ["--swap-space", f"{dice.choice([0, 1, 4, 16])}MiB"]
         return chosen
 
     def command(self, arguments):
@@ -118,7 +150,9 @@ class Case:
 
     def finish(self, process):
         errors = process.communicate()[1]
-        return process.returncode, errors.strip()
+        # A launcher of ranks says much about what the program has said.
+        own = [line for line in errors.splitlines() if line.startswith("penstock:")]
+        return process.returncode, "\n".join(own) or errors.strip()
 
     def smallest_mib(self, memory):
         arguments = [*self.network, *memory]
@@ -130,8 +164,18 @@ class Case:
             raise Astray(f"8 MiB: exit code {code}, {errors[-300:]!r}")
         return int(found.group(1))
 
-    def train(self, arguments, budget_mib, kill_after=None):
-        """Trains in a group of the budget's size. The result's JSON; None if it was killed as it should be."""
+    def interrupt(self, process, number):
+        """Sends a signal to the program: of ranks, kill -9 to one or to all, what else there is to the launcher."""
+        if self.ranks == 1 or number != signal.SIGKILL:
+            os.kill(process.pid, number)
+            return
+        ranks = processes_below(process.pid)
+        for pid in ranks if self.dice.random() < 0.5 else ranks[-1:]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def train(self, arguments, budget_mib, signal_after=None, number=signal.SIGKILL):
+        """Trains in a group of the budget's size. The result's JSON; None if a signal ended it as it should."""
         result = self.folder / "result.json"
         result.unlink(missing_ok=True)
         swap = self.folder / "swap"
@@ -142,17 +186,24 @@ class Case:
         try:
             process = self.start([*arguments, "--memory", f"{budget_mib}MiB", "--swap-dir", swap, "--json", result, "--quiet"],
                                  group.prefix() if group else ())
-            if kill_after is not None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(kill_after)
-                if process.poll() is None:
-                    os.killpg(process.pid, 9)
-                    process.communicate()
-                    return None
+            interrupted = False
+            if signal_after is not None:
+                try:
+                    process.wait(signal_after)
+                except subprocess.TimeoutExpired:
+                    interrupted = True
+                    self.interrupt(process, number)
             code, errors = self.finish(process)
         finally:
             if group:
                 group.close()
+        if interrupted and code != 0:
+            # A signal that comes before anything is caught ends the program as it would end any.
+            if self.ranks == 1 and number != signal.SIGKILL and code not in (-number, STOPPED[number]):
+                raise Astray(f"signal {number}: exit code {code}, {errors[-300:]!r}")
+            if self.ranks == 1 and "penstock:" in errors:
+                raise Astray(f"signal {number}: {errors[-300:]!r}")
+            return None
         if code != 0:
             raise Astray(f"exit code {code} with {budget_mib} MiB: {errors[-300:]!r}")
         left = [path.name for path in swap.iterdir()]
@@ -161,6 +212,8 @@ class Case:
         told = json.loads(result.read_text())
         if told["peak_rss_bytes"] > budget_mib * MIB:
             raise Astray(f"peak {told['peak_rss_bytes'] / MIB:.1f} MiB within {budget_mib} MiB")
+        self.replans += told["replans"]
+        self.swapped += told["swapped_out_bytes"] > 0
         return told
 
     def expect_same(self, told, expected):
@@ -174,6 +227,8 @@ class Case:
 
     def run(self, folder):
         self.folder = folder
+        if self.text:
+            (folder / "config.json").write_text(json.dumps(self.text))
         reference = folder / "reference.json"
         process = self.start([*self.network, "--json", reference, "--quiet"])
         code, errors = self.finish(process)
@@ -217,22 +272,61 @@ class Case:
             else:
                 limit = budget()
                 begin = time.monotonic()
-                self.expect_same(self.train([*self.network, *memory], limit), expected)
+                self.expect_same(self.train([*self.network, *memory, *keep[:1], folder / "once"], limit), expected)
                 took = time.monotonic() - begin
+                stopped = self.kind == "stopped"
+                number = self.dice.choice(list(STOPPED)) if stopped else signal.SIGKILL
                 resume = []
-                for _ in range(self.dice.randint(1, 3)):
-                    self.kills += 1
-                    told = self.train([*arguments, *resume], limit, kill_after=self.dice.uniform(0.05, 1.1) * took)
+                for _ in range(1 if stopped else self.dice.randint(3, 7)):
+                    begin = time.monotonic()
+                    told = self.train([*arguments, *resume], limit, self.dice.uniform(0.05, 1) * took, number)
                     if told:
-                        break
-                    if list(checkpoint.glob("*")) if checkpoint.exists() else []:
-                        resume = ["--resume", checkpoint] if any(
-                            not path.name.startswith(".") and "partial" not in path.name for path in checkpoint.iterdir()) else []
+                        # It was faster than the first time: once more from the beginning.
+                        took = min(took, time.monotonic() - begin)
+                        self.expect_same(told, expected)
+                        shutil.rmtree(checkpoint)
+                        resume = []
+                        continue
+                    self.kills += not stopped
+                    if checkpoint.exists() and any(path.suffix == ".safetensors" for path in checkpoint.iterdir()):
+                        resume = ["--resume", checkpoint]
+                        self.resumes += 1
                 told = self.train([*arguments, *resume], limit)
                 self.expect_same(told, expected)
             self.check_folder(checkpoint)
 
-    kills = 0
+    kills = resumes = replans = swapped = 0
+
+
+def run_case(options, number):
+    """Runs a case; what became of it."""
+    case = Case(options, number)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-campaign-"))
+    begin = time.monotonic()
+    astray = ""
+    try:
+        case.run(folder)
+    except Astray as error:
+        astray = str(error)
+        print(f"case {number} ({case.kind}): {error}\n  " + "\n  ".join(case.commands), flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if options.only is not None:
+        print("\n".join(case.commands))
+    return {"number": number, "kind": case.kind, "ranks": case.ranks, "network": case.name, "kills": case.kills,
+            "resumes": case.resumes, "replans": case.replans, "swapped": case.swapped,
+            "seconds": round(time.monotonic() - begin, 1), "astray": astray}
+
+
+def print_table(records):
+    print("| what | alone | in two ranks |\n|---|---|---|")
+    for kind in (*KINDS, "killed"):
+        alone, ranks = (sum(record["kind"] == kind and (record["ranks"] > 1) == many for record in records)
+                        for many in (False, True))
+        print(f"| {kind} | {alone} | {ranks} |")
+    total = {name: sum(record[name] for record in records) for name in ("kills", "resumes", "replans", "swapped")}
+    print(f"{len(records)} cases, {total['kills']} times kill -9, {total['resumes']} resumed after a signal, {total['swapped']} "
+          f"runs that swapped, {total['replans']} plans made in mid-run, {sum(record['astray'] != '' for record in records)} astray")
 
 
 def main():
@@ -244,32 +338,26 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--only", type=int, help="this case alone, with all its commands")
     parser.add_argument("--kills", type=float, default=0.25, help="share of cases that are killed")
+    parser.add_argument("--log", help="adds a line of JSON for each case to this file")
+    parser.add_argument("--table", nargs="+", help="instead: the table of such files")
     options = parser.parse_args()
+    if options.table:
+        print_table([json.loads(line) for name in options.table for line in open(name)])
+        return
     if options.only is not None:
         options.first, options.cases = options.only, 1
     end = time.monotonic() + 60 * options.minutes if options.minutes else None
-    count, astray, kills = collections.Counter(), 0, 0
+    records = []
     number = options.first
     while (options.cases is None or number < options.first + options.cases) and (end is None or time.monotonic() < end):
-        case = Case(options, number)
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-campaign-"))
-        try:
-            case.run(folder)
-            count[case.kind, "ranks" if case.ranks > 1 else "alone"] += 1
-        except Astray as error:
-            astray += 1
-            print(f"case {number} ({case.kind}): {error}\n  " + "\n  ".join(case.commands), flush=True)
-        finally:
-            kills += case.kills
-            shutil.rmtree(folder, ignore_errors=True)
-        if options.only is not None:
-            print("\n".join(case.commands))
+        records.append(run_case(options, number))
+        if options.log:
+            with open(options.log, "a") as log:
+                log.write(json.dumps(records[-1]) + "\n")
         number += 1
-    print("| what | alone | in two ranks |\n|---|---|---|")
-    for kind in ("whole", "resumed", "killed", "refused"):
-        print(f"| {kind} | {count[kind, 'alone']} | {count[kind, 'ranks']} |")
-    print(f"{number - options.first} cases of seed {options.seed}, {kills} times kill -9, {astray} astray")
-    sys.exit(1 if astray else 0)
+    print(f"cases {options.first} to {number - 1} of seed {options.seed}")
+    print_table(records)
+    sys.exit(1 if any(record["astray"] for record in records) else 0)
 
 
 if __name__ == "__main__":
