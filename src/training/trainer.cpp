@@ -5,10 +5,12 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sha256.h"
 #include "base/text_file.h"
 #include "dist/communicator.h"
 #include "memory/process.h"
@@ -42,7 +44,7 @@ class Run {
     // What comes from files may differ from machine to machine.
     const bool from_files = !job_.options.init_file.empty() || !job_.options.resume_dir.empty();
     if (from_files && job_.ranks->size() > 1)
-      require_same_start(*job_.ranks, {{"set of weights, by its SHA-256", session_->state_sha256()}});
+      require_same_start(*job_.ranks, {{"set of weights, by its SHA-256", sha256_of_every_rank()}});
     result_.startup_seconds = clock_seconds() - begin;
     job_.ranks->side_by_side(
         [&] {
@@ -58,6 +60,20 @@ class Run {
   }
 
  private:
+  /// Of the state that every rank has as a whole: where the optimizer's is sharded, rank 0 alone can see
+  /// that.
+  std::string sha256_of_every_rank() {
+    if (!job_.options.session.ranks.shard_optimizer) return session_->state_sha256();
+    Sha256 sha;
+    for (const StateInfo& info : session_->state()) {
+      if (info.kind == StateKind::optimizer) continue;
+      session_->read(info.name, [&sha](std::span<const float> values) {
+        sha.update(values.data(), values.size_bytes());
+      });
+    }
+    return sha.finish();
+  }
+
   void open_session() {
     try {
       session_.emplace(job_.network(job_.micro_batch()), job_.options.optimizer, job_.session_options());

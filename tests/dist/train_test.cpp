@@ -117,6 +117,10 @@ TEST(RanksTrain, ACheckpointIsResumedByAnotherNumberOfRanks) {
       EXPECT_NEAR(rest["loss"][i], expected, 1e-5 * expected);
     }
   }
+  // Each rank sees its own part of what is sharded alone, and they start from the same all the same.
+  const auto sharded = ranks_json(3, arguments + Arguments{"--batch", "4", "--steps", "8",
+                                                           "--shard-optimizer", "--resume", folder.path()});
+  EXPECT_EQ(sharded["loss"].size(), 4U);
   const Outcome other =
       run_ranks(2, arguments + Arguments{"--batch", "12", "--steps", "8", "--resume", folder.path()});
   EXPECT_EQ(other.exit_code, 2);
