@@ -83,6 +83,8 @@ class Accumulator {
   /// The whole comes in once; each micro-batch takes its part.
   void append_input(const Op& op) {
     const TensorId part = op.outputs[0];
+    const ir::Port& port = graph_.inputs[static_cast<std::size_t>(op.attrs_as<ir::PortAttrs>().port)];
+    require(port.part_of == ir::kNone, "micro-batches are parts of whole inputs");
     ir::Tensor& tensor = graph_.tensor(part);
     if (tensor.shape.rank() == 0)
       throw UserError(

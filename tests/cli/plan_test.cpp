@@ -128,7 +128,7 @@ TEST_F(PlanCommand, FindsTheLargestBatch) {
           .exit_code,
       2);
   // In slices, what a batch needs hardly grows with it.
-  const auto sliced = plan({"--memory", budget, "--max-batch", "--batch", "4", "--slice", "2"});
+  const auto sliced = plan({"--memory", budget, "--max-batch", "--batch", "4", "--slice", "64"});
   EXPECT_TRUE(sliced["largest_batch"] == "any" || sliced["largest_batch"] > batch) << sliced["largest_batch"];
 }
 

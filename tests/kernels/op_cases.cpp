@@ -1,6 +1,7 @@
 #include "kernels/op_cases.h"
 
 #include <ostream>
+#include <utility>
 
 namespace penstock::testing {
 namespace {
@@ -123,6 +124,15 @@ void add_conv_transpose(Cases& cases) {
                    {{{2, 34, 5, 6}}, weight({34, 17, 2, 2}), weight({17})},
                    {},
                    false});
+  // As in U-Net: channels that fill a part of a block.
+  for (const auto& [in, out] : {std::pair<std::int64_t, std::int64_t>{16, 8}, {8, 4}, {32, 16}}) {
+    cases.push_back({"transpose_" + std::to_string(in) + "_to_" + std::to_string(out),
+                     kind,
+                     transposed({2, 2}, {1, 1}, {0, 0}, {}),
+                     {{{2, in, 12, 12}}, weight({in, out, 2, 2}), weight({out})}});
+    cases.back().finite_differences = false;
+    cases.back().in_pytorch = false;
+  }
 }
 
 void add_products(Cases& cases) {
@@ -272,6 +282,7 @@ void add_pointwise(Cases& cases) {
                    OpKind::cross_entropy,
                    ir::MeanAttrs{120},
                    {{{2, 3, 4, 5}}, labels({2, 4, 5})}});
+  cases.back().in_pytorch = false;  // It has no mean over more labels than there are.
   cases.push_back({"count_correct", OpKind::count_correct, ir::NoAttrs{}, {fixed({9, 3}), labels({9})}});
   cases.push_back({"count_correct_pixels",
                    OpKind::count_correct,

@@ -7,11 +7,13 @@ namespace penstock::kernels::cpu {
 namespace {
 
 /// The channel block in which a join of the parts along the channels is a mere sequence of whole blocks; 1 if
+/// none. Channels-last of eight channels looks like a block of eight, but a wider whole in that layout is
 /// none.
 std::int64_t shared_block(const ir::Layout& given, const ir::Shape& whole,
                           std::span<const ir::Shape* const> parts) {
   const auto view = view_of(whole, given);
   if (given.is_plain() || !view || (view->block != 8 && view->block != 16)) return 1;
+  if (descriptor_of(given).memory.get_inner_blks().empty()) return 1;
   const bool fits = std::all_of(parts.begin(), parts.end(),
                                 [&](const ir::Shape* part) { return (*part)[1] % view->block == 0; });
   return fits ? view->block : 1;
