@@ -160,8 +160,8 @@ class Forecaster {
       return fitting_of(program).smallest_budget();
     };
     const std::int64_t whole = smallest(batch);
-    const double each =
-        static_cast<double>(whole - smallest(batch / 2)) / static_cast<double>(batch - batch / 2);
+    const std::int64_t half = batch / 2;
+    const double each = static_cast<double>(whole - smallest(half)) / static_cast<double>(batch - half);
     const auto left = static_cast<double>(options_.memory.budget_bytes - whole);
     if (left <= 0) return batch;
     if (each <= 0 || left / each > static_cast<double>(kLargestBatch)) return kAnyBatch;

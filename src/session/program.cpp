@@ -36,8 +36,7 @@ Program make_program(const Network& network, const ProgramRequest& request) {
         training_graph(network, *request.optimizer, request.repeat_cheap), request.slice_samples,
         request.accumulate > 1 ? lower::CutInputs::whole : lower::CutInputs::in_parts);
     step = lower::accumulate(std::move(step), request.accumulate);
-    program.training =
-        std::make_unique<lower::Executable>(lower::lower(std::move(step), *program.backend, how));
+    program.training = std::make_unique<lower::Executable>(lower::lower(step, *program.backend, how));
     if (request.variants) lower::add_variants(*program.training, *program.backend);
   }
   if (request.evaluation) {
