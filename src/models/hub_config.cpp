@@ -75,6 +75,8 @@ HubConfig HubConfig::part(const char* key) const {
 }
 
 void HubConfig::fail(const char* key) const {
+  if (!values_.contains(key))
+    throw UserError(fmt::format("{} has no {}, and the usual value is not supported", path_, key));
   throw UserError(
       fmt::format("{}: {} is {}, which is not supported", path_, key, printable(values_[key].dump())));
 }

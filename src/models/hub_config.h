@@ -27,7 +27,7 @@ class HubConfig {
   HubConfig part(const char* key) const;
 
   const nlohmann::json& values() const { return values_; }
-  /// Throws the UserError for a value that is there.
+  /// Throws the UserError for a value that does not fit, be it the file's or the usual one.
   [[noreturn]] void fail(const char* key) const;
 
  private:
