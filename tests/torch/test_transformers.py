@@ -67,7 +67,7 @@ def t5(layers):
     return Pooled(transformers.T5EncoderModel(config), 48), tokens(4, 16), classes
 
 
-MANY = 64  # times the batch of the comparison: activations are then most of what is kept, and a third is enough
+MANY = 192  # times the batch of the comparison: activations are then most of what is kept, and a third is enough
 NETWORKS = [gpt2, bert, vit, llama, t5]
 
 
