@@ -49,18 +49,9 @@ class Clipper {
   bool is_sharded() const { return options_.exchange.ranks > 1 && options_.exchange.shard_optimizer; }
 
   void append(Op op, std::shared_ptr<const kernels::Kernel> kernel) {
-    graph_.add_op(std::move(op));
-    result_.scratch_bytes.push_back(kernel->scratch_bytes());
-    result_.kernels.push_back(std::move(kernel));
+    append_op(result_, std::move(op), std::move(kernel));
   }
-
-  void append(Op op) {
-    std::vector<const ir::Layout*> given;
-    given.reserve(op.inputs.size());
-    for (const TensorId id : op.inputs) given.push_back(&graph_.tensor(id).layout);
-    std::shared_ptr<const kernels::Kernel> kernel = backend_.select(graph_, op, given).kernel;
-    append(std::move(op), std::move(kernel));
-  }
+  void append(Op op) { append_op(result_, backend_, std::move(op)); }
 
   TensorId add_number(const std::string& name) {
     return graph_.add_tensor(name, ir::DType::f32, {1}, ir::Role::gradient);

@@ -62,18 +62,9 @@ class Exchanger {
 
  private:
   void append(Op op, std::shared_ptr<const kernels::Kernel> kernel) {
-    graph_.add_op(std::move(op));
-    result_.scratch_bytes.push_back(kernel->scratch_bytes());
-    result_.kernels.push_back(std::move(kernel));
+    append_op(result_, std::move(op), std::move(kernel));
   }
-
-  void append(Op op) {
-    std::vector<const ir::Layout*> given;
-    given.reserve(op.inputs.size());
-    for (const TensorId id : op.inputs) given.push_back(&graph_.tensor(id).layout);
-    std::shared_ptr<const kernels::Kernel> kernel = backend_.select(graph_, op, given).kernel;
-    append(std::move(op), std::move(kernel));
-  }
+  void append(Op op) { append_op(result_, backend_, std::move(op)); }
 
   std::int64_t floats_of(TensorId id) const { return graph_.tensor(id).size_bytes() / 4; }
 

@@ -28,6 +28,11 @@ ir::Graph fuse_programs(ir::Graph forward);
 /// so; a reordered parameter only those of the same phase, so that it is not kept from forward to backward.
 Executable assign_layouts(const ir::Graph& graph, kernels::Backend& backend, const Executable* fixed_state);
 
+/// Adds an op behind the others, with its kernel, or with the one that the backend has for the layouts that
+/// the op's inputs lie in.
+void append_op(Executable& executable, ir::Op op, std::shared_ptr<const kernels::Kernel> kernel);
+void append_op(Executable& executable, kernels::Backend& backend, ir::Op op);
+
 /// Averages each gradient over the ranks before its update. Updates move back: gradients start on their way
 /// in buckets, in the order in which backward completes them, and an update waits for its own bucket only, as
 /// late as the options allow.
