@@ -110,7 +110,9 @@ TEST_P(PlanCommandInPool, APlanFileHoldsTheEvaluationToo) {
 }
 
 TEST_F(PlanCommand, UsesTheProfileThatTrainingMeasured) {
-  const std::int64_t budget = (plan({})["in_memory_bytes"].get<std::int64_t>()) * 3 / 4;
+  const auto whole = plan({});
+  const std::int64_t smallest = whole["smallest_bytes"], most = whole["in_memory_bytes"];
+  const std::int64_t budget = (smallest + most) / 2;
   train({"--steps", "1", "--memory", mib(budget)});
   const auto planned = plan({"--memory", mib(budget)});
   EXPECT_EQ(planned["profile_source"], "cached");
