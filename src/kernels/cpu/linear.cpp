@@ -24,7 +24,8 @@ dnnl::inner_product_forward::primitive_desc forward_desc(const Engine& engine, c
 /// Weights stay in plain order: on the sizes that matter the blocked order is no faster, and rows of plain
 /// weights can be taken one by one.
 Selection select_linear(const Request& request) {
-  if (has_own_linear(request)) return select_own_linear(request);
+  if (has_own_linear(request))
+    return has_wide_vectors() ? select_wide_linear(request) : select_own_linear(request);
   Selection selection = request.plain_selection();
   const Engine& engine = *request.engine;
   dnnl::primitive_attr attr = user_scratchpad();

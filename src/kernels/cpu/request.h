@@ -32,6 +32,10 @@ struct Request {
   }
 };
 
+/// Whether the library uses AVX-512 here: its vectors are then twice as wide as ours, and its products and
+/// convolutions faster than our own.
+bool has_wide_vectors();
+
 using Variants = std::vector<std::shared_ptr<const Kernel>>;
 
 Selection select_port(const Request& request);
@@ -48,6 +52,8 @@ Selection select_linear(const Request& request);
 /// Products of our own: rows of sequences, weights that lie turned, some rows of a gradient.
 bool has_own_linear(const Request& request);
 Selection select_own_linear(const Request& request);
+/// The same products by the library.
+Selection select_wide_linear(const Request& request);
 Selection select_matmul(const Request& request);
 Selection select_bias(const Request& request);
 

@@ -9,21 +9,8 @@
 
 namespace penstock::kernels::native {
 
-namespace {
-
-/// With AVX-512 the library's kernels use vectors twice as wide as ours.
-bool has_wider_vectors() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") != 0;
-#else
-  return false;
-#endif
-}
-
-}  // namespace
-
 bool has_conv_kernels() {
-  return simd().has_fma && !has_wider_vectors();
+  return simd().has_fma;
 }
 
 namespace {

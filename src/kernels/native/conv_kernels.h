@@ -6,7 +6,7 @@
 
 namespace penstock::kernels::native {
 
-/// Whether the processor runs these as fast as the library's.
+/// Whether the processor has the instructions that these are made of.
 bool has_conv_kernels();
 
 /// Whether a convolution is one that Winograd's method does faster than the definition.

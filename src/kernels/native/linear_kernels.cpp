@@ -72,9 +72,21 @@ std::shared_ptr<const Kernel> make_linear_backward_data(const ir::LinearAttrs& a
       {}, product_bytes(layer.rows, inputs, layer.outputs));
 }
 
+std::shared_ptr<const Kernel> make_linear_backward_bias(std::int64_t rows, std::int64_t outputs) {
+  return make_kernel(
+      [=](const KernelArgs& args) {
+        const ColumnSums sums{rows, outputs, floats_in(args, 1), floats_out(args, 1),
+                              static_cast<float*>(args.scratch)};
+        text_simd().column_sums(sums);
+      },
+      {}, column_sums_floats(rows, outputs) * 4);
+}
+
 std::shared_ptr<const Kernel> make_linear_backward_weights(const ir::LinearAttrs& attrs, const ShapeList& in,
-                                                           std::int64_t rows, bool bias) {
+                                                           std::int64_t rows, bool has_bias) {
   const Layer layer(attrs, in[0], in[1][in[1].rank() - 1]);
+  const std::shared_ptr<const Kernel> bias =
+      has_bias ? make_linear_backward_bias(layer.rows, layer.outputs) : nullptr;
   const std::int64_t m = rows;
   const std::int64_t n = layer.turned ? layer.outputs : layer.inputs;
   return make_kernel(
@@ -93,15 +105,9 @@ std::shared_ptr<const Kernel> make_linear_backward_weights(const ir::LinearAttrs
         product.c_row = n;
         product.scratch = static_cast<float*>(args.scratch);
         text_simd().product(product);
-        if (bias) {
-          const ColumnSums sums{layer.rows, layer.outputs, floats_in(args, 1), floats_out(args, 1),
-                                static_cast<float*>(args.scratch)};
-          text_simd().column_sums(sums);
-        }
+        if (bias != nullptr) bias->run(args);
       },
-      {},
-      std::max(product_bytes(m, n, layer.rows),
-               bias ? column_sums_floats(layer.rows, layer.outputs) * 4 : 0));
+      {}, std::max(product_bytes(m, n, layer.rows), bias != nullptr ? bias->scratch_bytes() : 0));
 }
 
 }  // namespace penstock::kernels::native

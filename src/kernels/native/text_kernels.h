@@ -18,9 +18,11 @@ std::shared_ptr<const Kernel> make_attention_backward(const ir::AttentionAttrs& 
 // linear_kernels.cpp
 std::shared_ptr<const Kernel> make_linear(const ir::LinearAttrs& attrs, const ShapeList& in);
 std::shared_ptr<const Kernel> make_linear_backward_data(const ir::LinearAttrs& attrs, const ShapeList& in);
+/// The bias' part of the op below: the second output is the sum of the second input's rows.
+std::shared_ptr<const Kernel> make_linear_backward_bias(std::int64_t rows, std::int64_t outputs);
 /// `rows`: of the weights whose gradient is made, from attrs.begin on.
 std::shared_ptr<const Kernel> make_linear_backward_weights(const ir::LinearAttrs& attrs, const ShapeList& in,
-                                                           std::int64_t rows, bool bias);
+                                                           std::int64_t rows, bool has_bias);
 
 // embedding_kernels.cpp
 std::shared_ptr<const Kernel> make_embedding(const ShapeList& in);
