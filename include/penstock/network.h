@@ -196,6 +196,10 @@ class NetworkBuilder {
     std::string outer_;
   };
 
+  /// Layers that are given no name are called after this from now on ("encoder.3.linear"), not after their
+  /// input; empty: after their input again. For networks of another system, which has names of its own.
+  void name_layers(const std::string& base);
+
   // What enters and leaves.
 
   /// A value that the caller gives in each step.

@@ -66,6 +66,8 @@ void bind_ports(nb::class_<Builder>& builder) {
           "dtype", [](const Builder& b, Value value) { return std::string(dtype_name(b.dtype(value))); },
           "value"_a)
       .def("name", &Builder::name, "value"_a)
+      .def("name_layers", &Builder::name_layers, "base"_a,
+           "Layers that are given no name are called after this from now on; empty: after their input.")
       .def(
           "input",
           [](Builder& b, Text name, const Extents& shape, Text dtype) {

@@ -187,6 +187,7 @@ class Importer:
         if row is None:
             raise _core.UserError(f"the op {target} is not known to Penstock{_where(node)}; write it with other ops, or "
                                   "leave that part out of the module")
+        self.net.name_layers(_layer_name(node))
         try:
             self._env[node] = row(self, *args, **kwargs)
         except Refused as refused:
@@ -346,6 +347,12 @@ def _draws(target):
     """Whether an op is random: computed while the module is read, it would give the same in every step."""
     match = re.match(r"aten\.(\w+?)_?\.", target)
     return match is not None and match.group(1) in RANDOM
+
+
+def _layer_name(node):
+    """What an op's layers are called after: the path of the module that it stands in, or PyTorch's own name of it."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    return (stack[-1][0] if stack else "") or node.name
 
 
 def _where(node):

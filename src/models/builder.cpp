@@ -66,13 +66,18 @@ void NetworkBuilder::Impl::check_channels(const std::string& layer, Value x) con
 std::string NetworkBuilder::Impl::layer_name(const std::string& name, Value x, const char* suffix) {
   if (!name.empty()) {
     std::string full = scope + name;
-    if (!layers.insert(full).second)
+    if (!layers.try_emplace(full, 1).second)
       throw UserError(fmt::format("two layers are called {}; give each its own name", full));
     return full;
   }
-  const std::string& from = tensor(x).name;
-  std::string made = fmt::format("{}.{}", from, suffix);
-  for (int i = 2; !layers.insert(made).second; ++i) made = fmt::format("{}.{}{}", from, suffix, i);
+  const std::string plain = fmt::format("{}.{}", base.empty() ? tensor(x).name : base, suffix);
+  if (layers.try_emplace(plain, 1).second) return plain;
+  std::string made;
+  int number = layers[plain];
+  do {
+    made = fmt::format("{}{}", plain, ++number);
+  } while (!layers.try_emplace(made, 1).second);
+  layers[plain] = number;
   return made;
 }
 
@@ -152,6 +157,10 @@ NetworkBuilder::Scope::Scope(NetworkBuilder& builder, const std::string& name)
 
 NetworkBuilder::Scope::~Scope() {
   builder_.impl_->scope = outer_;
+}
+
+void NetworkBuilder::name_layers(const std::string& base) {
+  impl_->base = base;
 }
 
 Network NetworkBuilder::finish() {

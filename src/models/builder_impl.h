@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
@@ -18,7 +17,8 @@ struct NetworkBuilder::Impl {
   ir::Graph graph;
   std::string scope;  ///< what names begin with: "" or "layer1.0."
   std::uint32_t dropouts = 0;
-  std::unordered_set<std::string> layers;
+  std::string base;  ///< what layers without a name are called after; "": their input
+  std::unordered_map<std::string, int> layers;  ///< by name: the last number that made a like one its own
   std::unordered_map<std::string, ir::TensorId> states;
 
   /// UserError if the value is none, or of another network.

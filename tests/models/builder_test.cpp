@@ -56,6 +56,22 @@ TEST(Builder, LayersWithoutNamesAreCalledAfterTheirInput) {
   EXPECT_EQ(graph.tensor(b.id).name, "conv1.relu2");
 }
 
+TEST(Builder, LayersWithoutNamesAreCalledAfterWhatIsNamed) {
+  Builder net = small_net();
+  const Value x = net.conv("conv1", net.images(), 4, {.padding = {1}});
+  net.name_layers("block.3");
+  const Value a = net.relu(x);
+  const Value b = net.relu(a);
+  const Value c = net.relu(b, "mine");
+  net.name_layers("");
+  const Value d = net.relu(b);
+  const ir::Graph graph = net.finish(net.linear("fc", net.flatten(net.global_avg_pool(net.add(c, d))), 3));
+  EXPECT_EQ(graph.tensor(a.id).name, "block.3.relu");
+  EXPECT_EQ(graph.tensor(b.id).name, "block.3.relu2");
+  EXPECT_EQ(graph.tensor(c.id).name, "mine");
+  EXPECT_EQ(graph.tensor(d.id).name, "block.3.relu2.relu");
+}
+
 TEST(Builder, EachDropoutHasItsOwnKey) {
   Builder net = small_net();
   const Value x = net.dropout(net.dropout(net.images(), 0.5F), 0.25F);

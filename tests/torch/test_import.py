@@ -1,5 +1,6 @@
 """What a module's parameters, buffers and losses become, and what is refused."""
 
+import json
 import threading
 
 import numpy as np
@@ -27,6 +28,17 @@ class Small(nn.Module):
 
     def forward(self, x):
         return self.head(torch.relu_(self.norm(self.conv(x))).mean((2, 3)))
+
+
+def test_layers_are_called_after_their_modules(tmp_path):
+    images, labels = images_and_labels()
+    session = session_of(nn.Sequential(Small(), nn.ReLU()), (images, labels))
+    session.step(images, labels)
+    session.report(trace=tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    names = {event["name"] for event in events if event.get("cat") == "forward"}
+    assert {"0.conv.conv", "0.norm.batch_norm", "0.head.linear"} <= names
+    assert all(len(name) < 60 for name in names), names
 
 
 def test_training_goes_back_into_the_module():
