@@ -1,12 +1,16 @@
-"""torchvision's networks trained by Penstock and by PyTorch, a step of each in turn: speed and peak memory.
+"""torchvision's networks and GPT-2 trained by Penstock and by PyTorch, a step of each in turn: speed and peak memory.
 
     PYTHONPATH=build/python build/torch-venv/bin/python bench/torch_modules.py [NETWORK ...] [--batch 16] [--steps 5]
+
+A NETWORK is one of torchvision's, or gpt2:4x512 for GPT-2 on 4 sequences of 512 tokens (transformers', with
+scaled_dot_product_attention, AdamW and no dropout).
 
 Each runs in a process of its own, which waits while the other takes its step; so both see the same load of the machine. PyTorch
 runs in channels-last format, with the C library's allocator tuned to keep its memory (--allocator default: as it is), and compiled
 with --compile. Prints one row a network: seconds of the median step, how many times as fast Penstock is, and its peak memory as a
 share of PyTorch's. Memory is what each adds to its process from the moment when module and images are there, until the last
-step's end: for Penstock that is the import as well, for both gradients, momentum, and the weights where they are copied.
+step's end: for Penstock that is the import as well, for both gradients, momentum, and the weights where they are copied. Of
+GPT-2, which Penstock has itself, the weights are counted for both.
 """
 
 import argparse
@@ -15,6 +19,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "peers"))
@@ -28,8 +33,40 @@ def resident_bytes(field):
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
 
 
+def text_step_of(arguments, name):
+    """The same for gpt2:BATCHxSEQUENCE."""
+    import torch
+    import transformers
+
+    batch, sequence = (int(extent) for extent in name.partition(":")[2].split("x"))
+    rows = torch.randint(0, 50257, (batch, sequence + 1), generator=torch.Generator().manual_seed(0))
+    tokens, labels = rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
+    config = transformers.GPT2Config(resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, use_cache=False)
+    before = resident_bytes("VmRSS")
+    if arguments.worker == "penstock":
+        import penstock as ps
+
+        with tempfile.TemporaryDirectory() as folder:
+            config.save_pretrained(folder)
+            session = ps.Session(f"{folder}/config.json", batch=batch, sequence=sequence, memory=arguments.memory,
+                                 evaluation=False, record=False, optimizer=ps.AdamW(lr=1e-4))
+        return lambda: session.step(tokens, labels), before
+    module = transformers.GPT2LMHeadModel._from_config(config, attn_implementation="sdpa").train()
+    forward = torch.compile(module) if arguments.compile else module
+    optimizer = torch.optim.AdamW(module.parameters(), 1e-4)
+
+    def step():
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(forward(tokens).logits.flatten(0, 1), labels.flatten()).backward()
+        optimizer.step()
+
+    return step, before
+
+
 def step_of(arguments, name):
     """What takes one step; the memory before it was made."""
+    if ":" in name:
+        return text_step_of(arguments, name)
     import torch
     import torchvision
 
