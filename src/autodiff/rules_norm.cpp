@@ -22,6 +22,7 @@ void batch_norm_rule(RuleContext& context) {
     if (residual) of_inputs.push_back(5);
   } else {
     if (attrs.relu) {
+      require(attrs.ceiling == 0, "the gradient of a ReLU with a ceiling needs its mask");
       dy = context.emit_intermediate(OpKind::activation_backward, "backward_relu", {context.out(0), dy},
                                      ir::ActivationAttrs{ir::Activation::relu}, context.out(0));
       inputs[1] = dy;

@@ -48,6 +48,7 @@ void write_attrs(AttrsWriter& w, const NormAttrs& a) {
   w.flag("add", a.add);
   w.flag("relu", a.relu);
   w.flag("mask", a.mask);
+  w.value("ceiling", a.ceiling, 0.0F);
   w.value<std::int64_t>("count", a.count, 0);
 }
 

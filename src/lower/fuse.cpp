@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <optional>
 
+#include "ir/functions.h"
 #include "lower/passes.h"
 
 namespace penstock::lower {
@@ -11,6 +13,27 @@ using ir::OpId;
 using ir::OpKind;
 using ir::TensorId;
 
+/// A ReLU, or one with a ceiling (ReLU6).
+struct Relu {
+  float ceiling = 0;  ///< 0: none
+};
+
+/// The ceiling if the program is hardtanh from 0 on, else none.
+std::optional<Relu> relu_with_ceiling(const ir::Program& program) {
+  for (const ir::Step& step : program.steps) {
+    if (step.function != ir::Function::constant || !(step.value > 0)) continue;
+    if (program == ir::named_function("hardtanh", {0, step.value})) return Relu{step.value};
+  }
+  return std::nullopt;
+}
+
+std::optional<Relu> as_relu(const Op& op) {
+  if (op.kind == OpKind::pointwise) return relu_with_ceiling(op.attrs_as<ir::PointwiseAttrs>().program);
+  if (op.kind != OpKind::activation) return std::nullopt;
+  if (op.attrs_as<ir::ActivationAttrs>().function != ir::Activation::relu) return std::nullopt;
+  return Relu{};
+}
+
 /// Finds each ReLU's pattern and puts the fused op in the ReLU's place; the ops before it vanish.
 class Fuser {
  public:
@@ -20,9 +43,8 @@ class Fuser {
   ir::Graph run() {
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
       Op& op = graph_.ops[i];
-      if (op.kind != OpKind::activation) continue;
-      if (op.attrs_as<ir::ActivationAttrs>().function != ir::Activation::relu) continue;
-      fuse_relu(op);
+      const std::optional<Relu> relu = as_relu(op);
+      if (relu) fuse_relu(op, relu->ceiling);
     }
     return without_ops(std::move(graph_), gone_);
   }
@@ -35,10 +57,11 @@ class Fuser {
   const Op* producer_op(OpId id) const { return id != kNone ? &graph_.op(id) : nullptr; }
   void drop(OpId id) { gone_[static_cast<std::size_t>(id)] = true; }
 
-  bool fuse_relu(Op& relu) {
+  bool fuse_relu(Op& relu, float ceiling) {
     const OpId before = sole_producer(relu.inputs[0]);
     const Op* op = producer_op(before);
     if (op == nullptr) return false;
+    if (ceiling > 0 && op->kind != OpKind::batch_norm && op->kind != OpKind::add) return false;
     switch (op->kind) {
       case OpKind::conv:
       case OpKind::conv_transpose: {
@@ -55,17 +78,17 @@ class Fuser {
       }
       case OpKind::batch_norm:
         if (op->attrs_as<ir::NormAttrs>().relu) return false;
-        replace_norm(relu, before);
+        replace_norm(relu, before, ceiling);
         return true;
       case OpKind::add:
-        return fuse_add(relu, before);
+        return fuse_add(relu, before, ceiling);
       default:
         return false;
     }
   }
 
   /// batch norm -> add -> ReLU. Of two batch norms the later one takes the other's result as what is added.
-  bool fuse_add(Op& relu, OpId add_id) {
+  bool fuse_add(Op& relu, OpId add_id, float ceiling) {
     const Op add = graph_.op(add_id);
     if (add.inputs[0] == add.inputs[1]) return false;
     OpId norm = kNone;
@@ -78,7 +101,7 @@ class Fuser {
     }
     if (norm == kNone) return false;
     const TensorId other = add.inputs[0] == graph_.op(norm).outputs[0] ? add.inputs[1] : add.inputs[0];
-    replace_norm(relu, norm);
+    replace_norm(relu, norm, ceiling);
     relu.inputs.push_back(other);
     auto attrs = relu.attrs_as<ir::NormAttrs>();
     attrs.add = true;
@@ -87,9 +110,10 @@ class Fuser {
     return true;
   }
 
-  void replace_norm(Op& relu, OpId norm_id) {
+  void replace_norm(Op& relu, OpId norm_id, float ceiling) {
     auto attrs = graph_.op(norm_id).attrs_as<ir::NormAttrs>();
     attrs.relu = true;
+    attrs.ceiling = ceiling;
     const Op* statistics = producer_op(graph_.tensor(graph_.op(norm_id).inputs[3]).producer);
     attrs.mask = statistics != nullptr && statistics->kind == OpKind::batch_norm_statistics;
     replace(relu, norm_id, attrs);

@@ -51,7 +51,7 @@ def batch_norm(a, x, gamma, beta, *rest):
     z = rest.pop() if a["add"] else 0
     mean, variance = rest if rest else (None, None)
     y = F.batch_norm(x, mean, variance, gamma, beta, mean is None, 0, a["epsilon"])
-    return maybe_relu(y + z, a)
+    return F.hardtanh(y + z, 0, a["ceiling"]) if a["ceiling"] else maybe_relu(y + z, a)
 
 
 def statistics_update(a, running_mean, running_variance, mean, variance):

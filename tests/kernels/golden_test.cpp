@@ -34,7 +34,7 @@ struct ToJson {
     return {{"transpose_a", a.transpose_a}, {"transpose_b", a.transpose_b}, {"scale", a.scale}};
   }
   json operator()(const ir::NormAttrs& a) const {
-    return {{"epsilon", a.epsilon}, {"relu", a.relu}, {"add", a.add}};
+    return {{"epsilon", a.epsilon}, {"relu", a.relu}, {"add", a.add}, {"ceiling", a.ceiling}};
   }
   json operator()(const ir::StatisticsAttrs& a) const {
     return {{"momentum", a.momentum}, {"count", a.count}};
@@ -60,6 +60,7 @@ struct ToJson {
   json operator()(const ir::UpsampleAttrs& a) const {
     return {{"factor", a.factor}, {"bilinear", a.bilinear}};
   }
+  json operator()(const ir::MeanAttrs& a) const { return {{"count", a.count}}; }
   json operator()(const ir::PortAttrs& a) const { return {{"port", a.port}}; }
   json operator()(const ir::TransposeAttrs& a) const { return {{"order", a.order}}; }
   json operator()(const ir::SgdAttrs& a) const {
@@ -120,7 +121,7 @@ json attrs_json(const ir::Attrs& attrs) {
                  ir::StatisticsAttrs, ir::ActivationAttrs, ir::PoolAttrs, ir::LrnAttrs, ir::DropoutAttrs,
                  ir::AxisAttrs, ir::PadAttrs, ir::UpsampleAttrs, ir::TransposeAttrs, ir::SgdAttrs,
                  ir::AdamAttrs, ir::AttentionAttrs, ir::LayerNormAttrs, ir::EmbeddingAttrs, ir::RotaryAttrs,
-                 ir::GateAttrs, ir::OutputLossAttrs, ir::ClipAttrs, ir::PortAttrs>(attrs);
+                 ir::GateAttrs, ir::OutputLossAttrs, ir::ClipAttrs, ir::MeanAttrs, ir::PortAttrs>(attrs);
 }
 
 json describe(const OpCase& op_case) {

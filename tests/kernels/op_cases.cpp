@@ -168,6 +168,12 @@ ir::NormAttrs norm(bool relu, bool add, bool mask, float epsilon = 1e-5F) {
   return {epsilon, relu, add, mask};
 }
 
+ir::NormAttrs norm_with_ceiling(bool add, bool mask) {
+  ir::NormAttrs attrs = norm(true, add, mask);
+  attrs.ceiling = 1;
+  return attrs;
+}
+
 void add_norms(Cases& cases) {
   const OpKind kind = OpKind::batch_norm;
   const Shape x{3, 4, 5, 3};
@@ -208,10 +214,25 @@ void add_norms(Cases& cases) {
                    {{{3, 24, 5, 7}}, gamma(24), weight({24}), {{3, 24, 5, 7}}},
                    {},
                    false});
+  cases.push_back(
+      {"batch_norm_relu_ceiling", kind, norm_with_ceiling(false, true), {{x}, gamma(4), weight({4})}});
+  cases.push_back({"batch_norm_relu_ceiling_mixed",
+                   kind,
+                   norm_with_ceiling(true, true),
+                   {{{2, 19, 7, 5}}, gamma(19), weight({19}), {{2, 19, 7, 5}}},
+                   {},
+                   false});
   const auto running = [&](Fill fill) { return fixed({4}, fill); };
   cases.push_back({"batch_norm_evaluation",
                    kind,
                    norm(false, false, false),
+                   {fixed(x), running(Fill::positive), running(Fill::normal), running(Fill::normal),
+                    running(Fill::positive)},
+                   {},
+                   false});
+  cases.push_back({"batch_norm_evaluation_relu_ceiling",
+                   kind,
+                   norm_with_ceiling(false, false),
                    {fixed(x), running(Fill::positive), running(Fill::normal), running(Fill::normal),
                     running(Fill::positive)},
                    {},

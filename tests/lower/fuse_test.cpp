@@ -35,6 +35,23 @@ TEST(Fuse, BatchNormTakesTheReluBehindIt) {
   EXPECT_NO_THROW(ir::verify(fused));
 }
 
+TEST(Fuse, BatchNormTakesTheReluWithACeilingBehindIt) {
+  Builder b("net", {2, 3, 8, 8});
+  const auto norm = [&](const char* name) { return b.batch_norm(name, b.images()); };
+  const auto six = b.apply("relu6", {norm("bn1")});
+  const auto sum = b.apply("hardtanh", {b.add(norm("bn2"), b.images())}, {0, 2});
+  // Neither begins at 0 and is flat there.
+  const auto other = b.add(b.apply("hardtanh", {norm("bn3")}), b.apply("clip", {norm("bn4")}, {0, 6}));
+  const ir::Graph fused = lower::fuse(finish(b, b.add(b.add(six, sum), other)));
+  std::vector<float> ceilings;
+  for (const ir::Op& op : fused.ops) {
+    if (op.kind == OpKind::batch_norm) ceilings.push_back(op.attrs_as<ir::NormAttrs>().ceiling);
+  }
+  std::sort(ceilings.begin(), ceilings.end());
+  EXPECT_EQ(ceilings, (std::vector<float>{0, 0, 2, 6}));
+  EXPECT_NO_THROW(ir::verify(fused));
+}
+
 TEST(Fuse, EvaluationKeepsNoMask) {
   Builder b("net", {2, 3, 8, 8});
   const ir::Graph fused =

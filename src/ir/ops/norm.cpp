@@ -16,6 +16,7 @@ Shapes batch_norm_shapes(const Attrs& attrs, const Shapes& in) {
   expect(in.size() == (a.add ? 6U : 5U), "a residual input and the attribute `add` go together");
   if (a.add) expect_same(x, in[5]);
   expect(!a.mask || a.relu, "a mask needs a ReLU");
+  expect(a.ceiling == 0 || (a.relu && a.ceiling > 0), "a ceiling needs a ReLU and is above 0");
   return a.mask ? Shapes{x, x} : Shapes{x};
 }
 

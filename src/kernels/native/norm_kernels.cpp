@@ -35,6 +35,7 @@ std::shared_ptr<const Kernel> make_norm_forward(const ChannelView& view, const i
         norm.mask = attrs.relu && attrs.mask ? static_cast<std::uint8_t*>(args.outputs[1]) : nullptr;
         norm.epsilon = attrs.epsilon;
         norm.relu = attrs.relu;
+        norm.ceiling = attrs.ceiling;
         simd().norm_forward(norm);
       },
       {{0, 0}, {0, 5}});

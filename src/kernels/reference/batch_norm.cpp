@@ -54,8 +54,10 @@ Body batch_norm(const Described& d) {
       c.for_each(channel, [&](std::int64_t i) {
         double value = (x[i] - mean) * scale * gamma + beta;
         if (z != nullptr) value += z[i];
-        if (mask != nullptr) mask[i] = value > 0 ? 1 : 0;
-        y[i] = static_cast<float>(attrs.relu ? std::max(value, 0.0) : value);
+        if (mask != nullptr) mask[i] = value > 0 && (attrs.ceiling == 0 || value < attrs.ceiling) ? 1 : 0;
+        if (attrs.relu) value = std::max(value, 0.0);
+        if (attrs.ceiling > 0) value = std::min(value, static_cast<double>(attrs.ceiling));
+        y[i] = static_cast<float>(value);
       });
     }
   };

@@ -15,7 +15,10 @@ void sum_images(const ChannelView& view, const double* partial, std::int64_t c, 
   }
 }
 
-template <bool Add, bool Relu, bool Mask, bool Stream>
+/// What follows the norm.
+enum class Behind { nothing, relu, relu_with_ceiling };
+
+template <bool Add, Behind behind, bool Mask, bool Stream>
 void forward_row(const NormForward& norm, std::int64_t row) {
   const ChannelView& view = norm.view;
   const std::int64_t base = row * view.row_elements();
@@ -23,6 +26,8 @@ void forward_row(const NormForward& norm, std::int64_t row) {
   const float* z = Add ? norm.z + base : nullptr;
   float* y = norm.y + base;
   std::uint8_t* mask = Mask ? norm.mask + row * view.mask_row_bytes() : nullptr;
+  constexpr bool kCeiling = behind == Behind::relu_with_ceiling;
+  const F8 ceiling = broadcast(norm.ceiling);
   for_each_run(view, row, [&](const Run& run) {
     const F8 root = square_root(lanes_of(view, run, norm.variance) + broadcast(norm.epsilon));
     const F8 scale = lanes_of(view, run, norm.gamma) / root;
@@ -31,7 +36,9 @@ void forward_row(const NormForward& norm, std::int64_t row) {
       F8 v = take(x + at, lanes) * scale + shift;
       if constexpr (Add) v += take(z + at, lanes);
       if constexpr (Mask) mask[at / 8] = positive_bits(first_lanes(v, lanes));
-      if constexpr (Relu) v = relu(v);
+      if constexpr (Mask && kCeiling) mask[at / 8] &= positive_bits(ceiling - v);
+      if constexpr (behind != Behind::nothing) v = relu(v);
+      if constexpr (kCeiling) v = v > ceiling ? ceiling : v;
       return v;
     };
     std::int64_t at = run.offset;
@@ -48,15 +55,22 @@ void forward_row(const NormForward& norm, std::int64_t row) {
 
 using ForwardRow = void (*)(const NormForward&, std::int64_t);
 
+template <bool Add, Behind behind, bool Stream>
+ForwardRow choose_mask(const NormForward& norm) {
+  return norm.mask != nullptr ? forward_row<Add, behind, true, Stream>
+                              : forward_row<Add, behind, false, Stream>;
+}
+
+template <bool Add, bool Stream>
+ForwardRow choose_behind(const NormForward& norm) {
+  if (!norm.relu) return forward_row<Add, Behind::nothing, false, Stream>;
+  if (norm.ceiling == 0) return choose_mask<Add, Behind::relu, Stream>(norm);
+  return choose_mask<Add, Behind::relu_with_ceiling, Stream>(norm);
+}
+
 template <bool Stream>
 ForwardRow choose_forward_row(const NormForward& norm) {
-  const bool mask = norm.mask != nullptr;
-  if (norm.z != nullptr) {
-    if (!norm.relu) return forward_row<true, false, false, Stream>;
-    return mask ? forward_row<true, true, true, Stream> : forward_row<true, true, false, Stream>;
-  }
-  if (!norm.relu) return forward_row<false, false, false, Stream>;
-  return mask ? forward_row<false, true, true, Stream> : forward_row<false, true, false, Stream>;
+  return norm.z != nullptr ? choose_behind<true, Stream>(norm) : choose_behind<false, Stream>(norm);
 }
 
 /// Sums of dy and dy * (x - mean) over one row.

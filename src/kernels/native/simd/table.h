@@ -20,6 +20,7 @@ struct NormForward {
   std::uint8_t* mask = nullptr;  ///< null: not written
   float epsilon = 0;
   bool relu = false;
+  float ceiling = 0;  ///< of the ReLU; 0: none
 };
 
 struct NormBackward {
