@@ -1,6 +1,6 @@
 """Trains a torchvision network on Fashion-MNIST in a quarter of the memory that PyTorch takes, and loads the weights back.
 
-usage: python fashion.py [--steps 40] [--batch 128] [--size 64] [--data DIR]
+usage: python fashion.py [--steps 40] [--batch 256] [--size 64] [--data DIR]
 """
 
 import argparse
@@ -16,7 +16,7 @@ import torchvision
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=40)
-parser.add_argument("--batch", type=int, default=128)
+parser.add_argument("--batch", type=int, default=256)
 parser.add_argument("--size", type=int, default=64)
 parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="the folder with the .gz files")
 parser.add_argument("--torch-peak", action="store_true", help="only measure what PyTorch takes, and print it")

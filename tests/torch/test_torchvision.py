@@ -28,7 +28,7 @@ NETWORKS = {
     "mobilenet_v3_large": 4,
     "shufflenet_v2_x1_0": 32,
     "mnasnet1_0": 8,
-    "efficientnet_b0": 4,
+    "efficientnet_b0": 8,
     "efficientnet_v2_s": 4,
     "regnet_y_400mf": 8,
     "resnext50_32x4d": 4,
