@@ -59,11 +59,14 @@ constexpr int kSpaceRounds = 4;
 /// A search over more ops than these is not made twice.
 constexpr std::size_t kLongStep = 10000;
 
-/// By the policy, whatever it takes on the tier.
-Plan plan_by(const Problem& problem, const PlanOptions& options, bool below_smallest = false) {
+/// By the policy, whatever it takes on the tier; by `automatic` within what the problem has, where a plan is
+/// given that is not.
+Plan plan_by(const Problem& problem, const PlanOptions& options, bool below_smallest = false,
+             const Plan* swapping = nullptr) {
   AutoOptions search;
   search.below_smallest = below_smallest;
   search.any = options.any;
+  search.swapping = swapping;
   switch (options.policy) {
     case PolicyKind::keep:
       return plan_keep(problem);
@@ -109,6 +112,14 @@ Plan plan_within_tier(const Problem& problem, const PlanOptions& options) {
   Plan plan = any;
   const std::int64_t wanted = give_places(problem, plan);
   std::int64_t taken = wanted, space_bytes = problem.tier_bytes;
+  if (taken > problem.tier_bytes && options.policy == PolicyKind::automatic) {
+    try {
+      return plan_by(problem, options, true, &any);
+    } catch (const BudgetError& error) {
+      if (problem.ops.size() > kLongStep)
+        throw BudgetError(error.policy(), error.needed_bytes(), error.given_bytes(), wanted);
+    }
+  }
   for (int round = 0; round < kSpaceRounds && taken > problem.tier_bytes; ++round) {
     try {
       plan = plan_by(within_tier(problem, any, space_bytes), options, true);
