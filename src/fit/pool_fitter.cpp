@@ -22,8 +22,9 @@ constexpr std::int64_t kGivenStep = 32;
 constexpr int kGivenTries = 24;
 /// How often the first step is planned for less space on the tier, so that the next one has enough.
 constexpr int kSpaceRounds = 2;
-/// What computing again is given where gaps may take the rest.
-constexpr double kSharesOfCapacity[] = {1, 0.8, 0.65};
+/// How often computing again is given less, where gaps take too much of the rest, and how much less at least.
+constexpr int kComputingTries = 4;
+constexpr double kLessEachTime = 0.95;
 /// A layout takes about as much more than was given as one that was given a little less.
 constexpr double kLittleLess = 0.99;
 /// How often a policy plans for a pool that leaves gaps.
@@ -215,11 +216,13 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
   const std::shared_ptr<const PoolModel> pool =
       model(std::clamp(capacity_bytes, kFinestRounding, std::max(keep_bytes_, kFinestRounding)));
   if (capacity_bytes < least_given(plan::PolicyKind::window, *pool)) return std::nullopt;
-  for (const double share : kSharesOfCapacity) {
+  auto given = static_cast<double>(capacity_bytes);
+  for (int i = 0; i < kComputingTries; ++i) {
     try {
-      const auto given = static_cast<std::int64_t>(share * static_cast<double>(capacity_bytes));
-      Fit found = fit(plan::PolicyKind::automatic, pool, given, nullptr, true);
+      Fit found = fit(plan::PolicyKind::automatic, pool, static_cast<std::int64_t>(given), nullptr, true);
       if (found.pool_bytes <= capacity_bytes) return found;
+      const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes);
+      given *= std::min(kLessEachTime, kLittleLess * share);
     } catch (const plan::BudgetError&) {
       // With less it would not do either.
       return std::nullopt;

@@ -24,7 +24,7 @@ constexpr int kFewestPlans = 24;
 constexpr int kSearchPlans = 400;
 /// Where the tier's space is limited: how often more or less is dropped until that suffices, which share of
 /// it is as good as all, and how far one that failed is kept away from.
-constexpr int kTierRounds = 6;
+constexpr int kTierRounds = 8;
 constexpr double kNearlyAll = 0.97, kLess = 0.02;
 /// Over more ops than these, other policies' plans are not tried where the tier's space is limited.
 constexpr int kLongSearch = 10000;

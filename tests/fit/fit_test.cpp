@@ -113,6 +113,22 @@ TEST(Fit, AutoIsNeverPredictedSlowerThanWindowInTheSamePool) {
   }
 }
 
+/// Each slot of a virtual pool has its own addresses: where they are many, page tables take memory too.
+TEST(Fit, AVirtualPoolCountsItsPageTables) {
+  StorageMap few, many;
+  few.slot_bytes.assign(4, std::int64_t{1} << 30);
+  many.slot_bytes.assign(64, std::int64_t{1} << 30);
+  few.storages = 4;
+  many.storages = 64;
+  const std::int64_t given = std::int64_t{4} << 30;
+  const auto fixed = [&](const StorageMap& map) {
+    return make_virtual_model(map, given)->rule(given).fixed_bytes;
+  };
+  EXPECT_LT(fixed(few), std::int64_t{1} << 20);
+  EXPECT_EQ(fixed(many) - fixed(few), (std::int64_t{64} << 30) / 512 - (std::int64_t{8} << 20));
+  EXPECT_EQ(make_virtual_model(many, given)->rule(given).budget_bytes, given - fixed(many));
+}
+
 TEST(Fit, OffsetsAreProvedAndDamageIsSeen) {
   int seen = 0, cases = 0;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
