@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "fit/offset_check.h"
 #include "fit/pool_fitter.h"
 #include "plan/budget_error.h"
+#include "plan/checker.h"
+#include "plan/tier_places.h"
 
 namespace penstock::fit {
 namespace {
@@ -37,7 +38,7 @@ PolicyKind quick(PolicyKind policy) {
     Request unlimited = request;
     unlimited.tier_bytes = plan::kNoLimit;
     try {
-      tier_bytes = first_fit(steps, unlimited).map.tier_bytes();
+      tier_bytes = first_fit(steps, unlimited).map.tier_bytes;
     } catch (const plan::BudgetError&) {
       // Space on the tier alone would not do.
     }
@@ -65,18 +66,6 @@ std::optional<Fit> keep_fit(const Steps& steps, const Request& request) {
   return std::nullopt;
 }
 
-/// What a plan swaps has space on the tier as well if another one is made in mid-run, where there is space.
-void add_extents(Fit& fit, const Fit& other, std::int64_t tier_bytes) {
-  const StorageMap own = fit.map;
-  std::vector<const plan::Plan*> plans;
-  for (const Fit* each : {static_cast<const Fit*>(&fit), &other}) {
-    if (each->training) plans.push_back(&each->training->plan);
-    if (each->evaluation) plans.push_back(&each->evaluation->plan);
-  }
-  map_extents(fit.map, plans);
-  if (fit.map.tier_bytes() > tier_bytes) fit.map = own;
-}
-
 /// The best fit into one pool; `some` is any.
 Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, const plan::Profile* profile,
                  const Fit& some) {
@@ -91,9 +80,9 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
     for (auto* fitted : {&best.training, &best.evaluation}) {
       if (*fitted) (*fitted)->plan.policy = plan::policy_name(policy);
     }
-    add_extents(best, slower, request.tier_bytes);
+    add_extents(best.map, slower.map);
   } else {
-    add_extents(best, window, request.tier_bytes);
+    add_extents(best.map, window.map);
   }
   best.policy = policy;
   return best;
@@ -109,6 +98,21 @@ bool hardly_worse_than_compute(const Fit& fit) {
          little * fit.prediction->step_seconds;
 }
 
+/// Where everything lies on the tier now that the training plan is another one: state stays where it is, the
+/// rest finds a place about it. Throws BudgetError where the tier is too small for that.
+void place_again(Fit& fit) {
+  const plan::Problem& problem = fit.training->problem;
+  std::vector<std::int64_t> fixed(problem.storages.size(), -1);
+  for (std::size_t s = 0; s < fixed.size(); ++s) {
+    if (problem.storages[s].carried) fixed[s] = fit.map.place(s);
+  }
+  const std::int64_t taken = place_plans(fit, fixed);
+  if (taken > fit.map.tier_bytes) {
+    throw plan::BudgetError(fit.training->plan.policy, problem.budget_bytes + 1, problem.budget_bytes, taken);
+  }
+  move_extents(fit.map, fit.training->plan.places);
+}
+
 double judged_seconds(const Fit& fit) {
   return fit.predicted_seconds() * fit.pool->slowdown();
 }
@@ -122,6 +126,23 @@ std::vector<const lower::Executable*> Steps::all() const {
   return steps;
 }
 
+std::int64_t place_plans(Fit& fit, std::span<const std::int64_t> fixed) {
+  std::vector<FittedStep*> fitted;
+  std::vector<plan::SolvedProblem> solved;
+  for (std::optional<FittedStep>* step : {&fit.training, &fit.evaluation}) {
+    if (!*step) continue;
+    fitted.push_back(&**step);
+    solved.push_back({&(*step)->problem, &(*step)->plan});
+  }
+  const plan::TierPlaces places = plan::place_on_tier(solved, fixed);
+  for (FittedStep* step : fitted) {
+    step->plan.places = places.offsets;
+    step->problem.tier_bytes = std::max(step->problem.tier_bytes, places.bytes);
+    plan::prove(step->problem, step->plan);
+  }
+  return places.bytes;
+}
+
 void predict(const Steps& steps, Fit& fit, const plan::Profile& profile) {
   fit.profile = fit.pool->with_moves(profile, {steps.training, &fit.training->problem, &fit.training->plan},
                                      fit.pool_bytes);
@@ -131,8 +152,8 @@ void predict(const Steps& steps, Fit& fit, const plan::Profile& profile) {
 std::int64_t limit_that_counts(const Steps& steps, std::int64_t tier_bytes) {
   if (tier_bytes == plan::kNoLimit) return tier_bytes;
   const StorageMap map = map_slots(steps.all());
-  const std::span<const std::int64_t> storages = map.storage_bytes();
-  const std::int64_t all = std::accumulate(storages.begin(), storages.end(), std::int64_t{0});
+  std::int64_t all = 0;
+  for (const std::int64_t bytes : map.storage_bytes()) all += plan::place_bytes(bytes);
   return tier_bytes >= all ? plan::kNoLimit : tier_bytes;
 }
 
@@ -188,6 +209,7 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
   for (std::size_t s = 0; s < problem.storages.size(); ++s) {
     if (now.map.extent[s] < 0) problem.storages[s].swappable = false;
   }
+  problem.tier_bytes = now.map.tier_bytes;
   plan::PlanOptions options;
   options.policy = PolicyKind::automatic;
   options.profile = &profile;
@@ -218,6 +240,7 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
     require(wrong.empty(), wrong.c_str());
   }
   fit.training->plan = std::move(plan);
+  place_again(fit);
   predict(steps, fit, profile);
   return fit;
 }

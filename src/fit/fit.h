@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fit/division.h"
@@ -81,9 +82,13 @@ Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* pr
 bool wants_profile(const Steps& steps, const Fit& first);
 
 /// Another fit of the training step for the pool and the tier of `now`, from a newer profile: only what has
-/// an extent is swapped, and what is in memory between steps stays where it is. Throws plan::BudgetError
-/// where there is none.
+/// an extent is swapped, and state stays where it is, in memory between steps and on the tier. Throws
+/// plan::BudgetError where there is none.
 Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile);
+
+/// Gives all that the fit's plans have on the tier a place there, the same in each (plan::place_on_tier),
+/// proves them again, and returns how large the tier must be.
+std::int64_t place_plans(Fit& fit, std::span<const std::int64_t> fixed = {});
 
 /// Says what the training step would take by this profile.
 void predict(const Steps& steps, Fit& fit, const plan::Profile& profile);

@@ -18,7 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
+constexpr std::int64_t kLargest = std::int64_t{1} << 50;
 /// What the process takes differs a little from run to run; the margin bears that much.
 constexpr std::int64_t kMarginSlackBytes = 6 * kMiB;
 
@@ -50,13 +51,27 @@ Json step_json(const FittedStep& step) {
   return json;
 }
 
+/// By storage: where it lies on the tier. What has space there for another plan only has no place yet.
+std::vector<std::int64_t> places_from_json(const Json& json, std::size_t storages) {
+  std::vector<std::int64_t> places(storages, -1);
+  for (const Json& extent : json) {
+    const auto storage = extent.at(0).get<std::int64_t>();
+    if (storage < 0 || static_cast<std::size_t>(storage) >= storages)
+      throw UserError("it has space on the tier for a storage that is not there");
+    places[static_cast<std::size_t>(storage)] = extent.at(1).get<std::int64_t>();
+  }
+  return places;
+}
+
 FittedStep step_from_json(const lower::Executable& step, const StorageMap& map, const plan::PoolRule& rule,
-                          const std::optional<plan::Boundary>& boundary, const Json& json, const char* what) {
+                          const std::optional<plan::Boundary>& boundary,
+                          const std::vector<std::int64_t>& places, const Json& json, const char* what) {
   FittedStep fitted;
   fitted.problem = step_problem(step, map, rule, boundary);
   fitted.plan = plan::plan_from_json(fitted.problem, json.dump(), what);
   fitted.plan.offsets = json.at("offsets").get<std::vector<std::int64_t>>();
   fitted.plan.homes = json.at("homes").get<std::vector<std::int64_t>>();
+  fitted.plan.places = places;
   const plan::CheckResult check = plan::check(fitted.problem, fitted.plan);
   if (!check.ok) throw UserError("the plan does not hold: " + check.message);
   fitted.plan.summary = check.summary;
@@ -75,21 +90,24 @@ Fit parse(const Steps& steps, const Json& json) {
   fit.pool_bytes = json.at("pool_bytes").get<std::int64_t>();
   fit.in_memory_bytes = json.at("in_memory_bytes").get<std::int64_t>();
   if (rounding < 0 || fit.given_bytes <= 0 || fit.pool_bytes <= 0 ||
-      std::max({rounding, fit.given_bytes, fit.pool_bytes}) > std::int64_t{1} << 50)
+      std::max({rounding, fit.given_bytes, fit.pool_bytes}) > kLargest)
     throw UserError("its sizes are absurd");
   fit.pool =
       pool == "packed" ? make_packed_model(fit.map) : make_virtual_model(fit.map, std::max(rounding, kMiB));
   fit.policy = plan::parse_policy(json.at("policy").get<std::string>());
-  const plan::PoolRule rule = fit.pool->rule(fit.given_bytes);
+  plan::PoolRule rule = fit.pool->rule(fit.given_bytes);
+  rule.tier_bytes = json.at("tier_bytes").get<std::int64_t>();
+  if (rule.tier_bytes < 0 || rule.tier_bytes > kLargest) throw UserError("its sizes are absurd");
+  const std::vector<std::int64_t> places = places_from_json(json.at("extents"), fit.map.extent.size());
   std::vector<PlannedStep> planned;
   std::vector<const plan::Plan*> plans;
   fit.training =
-      step_from_json(*steps.training, fit.map, rule, std::nullopt, json.at("training"), "training");
+      step_from_json(*steps.training, fit.map, rule, std::nullopt, places, json.at("training"), "training");
   planned.push_back({steps.training, &fit.training->problem, &fit.training->plan});
   if (steps.evaluation != nullptr) {
     if (!json.contains("evaluation")) throw UserError("it has no room for an evaluation");
     fit.evaluation =
-        step_from_json(*steps.evaluation, fit.map, rule, plan::settled(fit.training->plan.boundary),
+        step_from_json(*steps.evaluation, fit.map, rule, plan::settled(fit.training->plan.boundary), places,
                        json.at("evaluation"), "evaluation");
     planned.push_back({steps.evaluation, &fit.evaluation->problem, &fit.evaluation->plan});
   }
@@ -101,14 +119,11 @@ Fit parse(const Steps& steps, const Json& json) {
     throw UserError("its sizes contradict each other");
   }
   map_extents(fit.map, plans);
-  std::vector<bool> swapped(fit.map.extent.size());
-  for (std::size_t s = 0; s < swapped.size(); ++s) swapped[s] = fit.map.extent[s] >= 0;
-  for (const std::int64_t storage : json.at("extents").get<std::vector<std::int64_t>>()) {
-    if (storage < 0 || static_cast<std::size_t>(storage) >= swapped.size())
-      throw UserError("it has space on the tier for a storage that is not there");
-    swapped[static_cast<std::size_t>(storage)] = true;
-  }
-  give_extents(fit.map, swapped);
+  // Another plan in mid-run may swap more.
+  StorageMap spare = fit.map;
+  spare.tier_bytes = rule.tier_bytes;
+  for (const Json& extent : json.at("extents")) spare.extent[extent.at(0).get<std::size_t>()] = 0;
+  add_extents(fit.map, spare);
   return fit;
 }
 
@@ -131,8 +146,9 @@ std::string fit_to_json(const Steps& steps, const Fit& fit, const std::string& m
   json["predicted_step_seconds"] = fit.predicted_seconds();
   Json& extents = json["extents"] = Json::array();
   for (std::size_t s = 0; s < fit.map.extent.size(); ++s) {
-    if (fit.map.extent[s] >= 0) extents.push_back(s);
+    if (fit.map.extent[s] >= 0) extents.push_back({s, fit.map.place(s)});
   }
+  json["tier_bytes"] = fit.map.tier_bytes;
   json["training"] = step_json(*fit.training);
   if (fit.evaluation) json["evaluation"] = step_json(*fit.evaluation);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -20,8 +20,11 @@ constexpr std::int64_t kFinestRounding = kMiB;
 /// What a policy is given next where the gaps of a layout were too many: so much more, so often.
 constexpr std::int64_t kGivenStep = 32;
 constexpr int kGivenTries = 24;
-/// What computing again is given where gaps may take the rest.
-constexpr double kSharesOfCapacity[] = {1, 0.8, 0.65};
+/// How often the first step is planned for less space on the tier, so that the next one has enough.
+constexpr int kSpaceRounds = 2;
+/// How often computing again is given less, where gaps take too much of the rest, and how much less at least.
+constexpr int kComputingTries = 4;
+constexpr double kLessEachTime = 0.95;
 /// A layout takes about as much more than was given as one that was given a little less.
 constexpr double kLittleLess = 0.99;
 /// How often a policy plans for a pool that leaves gaps.
@@ -100,24 +103,38 @@ std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* p
                               error.needed_tier_bytes());
     }
     if (request_.tier_bytes == plan::kNoLimit) continue;
-    // What is on the tier between steps is the same place in all of them.
-    rule.tier_bytes = request_.tier_bytes - planned.back().plan->summary.tier_bytes;
+    // State keeps its place on the tier while the next step runs; a given boundary counts what stands there.
+    rule.tier_bytes = request_.tier_bytes;
     for (const plan::Standing& standing : *boundary) {
-      if (standing.on_tier) rule.tier_bytes += planned.back().problem->storage(standing.storage).size_bytes;
+      const bool has_place = planned.back().plan->places[static_cast<std::size_t>(standing.storage)] >= 0;
+      if (has_place && !standing.on_tier)
+        rule.tier_bytes -= plan::place_bytes(planned.back().problem->storage(standing.storage).size_bytes);
     }
+    rule.tier_bytes = std::max<std::int64_t>(0, rule.tier_bytes);
   }
   return planned;
 }
 
 std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any) const {
-  try {
-    return plan_steps(fit, profile, any, request_.tier_bytes);
-  } catch (const plan::BudgetError& error) {
-    const std::int64_t less = request_.tier_bytes - error.needed_tier_bytes();
-    const bool first_took_too_much = fit.training && steps_.all().size() > 1;
-    if (error.needed_tier_bytes() == 0 || !first_took_too_much || less < 0) throw;
+  std::int64_t first_bytes = request_.tier_bytes;
+  for (int round = 0;; ++round) {
+    try {
+      std::vector<PlannedStep> planned = plan_steps(fit, profile, any, first_bytes);
+      const std::int64_t taken =
+          planned.size() > 1 ? place_plans(fit) : planned.front().plan->summary.tier_bytes;
+      if (taken <= request_.tier_bytes) return planned;
+      if (round == kSpaceRounds)
+        throw plan::BudgetError(plan::policy_name(fit.policy), fit.given_bytes + 1, fit.given_bytes, taken);
+      first_bytes -= taken - request_.tier_bytes;
+    } catch (const plan::BudgetError& error) {
+      const bool first_took_too_much = fit.training && steps_.all().size() > 1;
+      first_bytes = request_.tier_bytes - error.needed_tier_bytes();
+      if (error.needed_tier_bytes() == 0 || !first_took_too_much || round > 0) throw;
+    }
+    if (first_bytes < 0)
+      throw plan::BudgetError(plan::policy_name(fit.policy), fit.given_bytes + 1, fit.given_bytes, 0);
     fit.training.reset();
-    return plan_steps(fit, profile, any, less);
+    fit.evaluation.reset();
   }
 }
 
@@ -199,11 +216,13 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
   const std::shared_ptr<const PoolModel> pool =
       model(std::clamp(capacity_bytes, kFinestRounding, std::max(keep_bytes_, kFinestRounding)));
   if (capacity_bytes < least_given(plan::PolicyKind::window, *pool)) return std::nullopt;
-  for (const double share : kSharesOfCapacity) {
+  auto given = static_cast<double>(capacity_bytes);
+  for (int i = 0; i < kComputingTries; ++i) {
     try {
-      const auto given = static_cast<std::int64_t>(share * static_cast<double>(capacity_bytes));
-      Fit found = fit(plan::PolicyKind::automatic, pool, given, nullptr, true);
+      Fit found = fit(plan::PolicyKind::automatic, pool, static_cast<std::int64_t>(given), nullptr, true);
       if (found.pool_bytes <= capacity_bytes) return found;
+      const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes);
+      given *= std::min(kLessEachTime, kLittleLess * share);
     } catch (const plan::BudgetError&) {
       // With less it would not do either.
       return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes.h"
 #include "fit/move_count.h"
 #include "fit/packing.h"
 #include "memory/pack.h"
@@ -13,10 +14,26 @@
 namespace penstock::fit {
 namespace {
 
+/// What a page of a slot takes in the kernel's page tables once it was touched, and what the margin of a
+/// budget bears of that.
+constexpr std::int64_t kPageBytes = 4 * kKiB, kEntryBytes = 8;
+constexpr std::int64_t kTablesInMarginBytes = 8 * kMiB;
+
+/// Each slot has addresses of its own here, so page tables grow with what all slots take together, however
+/// little of that is in memory at a time. They count where a machine limits memory by group.
+std::int64_t page_table_bytes(const std::vector<std::int64_t>& slot_bytes) {
+  std::int64_t bytes = 0;
+  for (const std::int64_t size : slot_bytes) bytes += size / kPageBytes * kEntryBytes;
+  return std::max<std::int64_t>(0, bytes - kTablesInMarginBytes);
+}
+
 class VirtualModel final : public PoolModel {
  public:
   VirtualModel(StorageMap map, std::int64_t rounding_bytes)
-      : map_(std::move(map)), rounding_bytes_(rounding_bytes), rule_(rounding_bytes) {}
+      : map_(std::move(map)),
+        rounding_bytes_(rounding_bytes),
+        table_bytes_(page_table_bytes(map_.slot_bytes)),
+        rule_(rounding_bytes) {}
 
   std::string_view name() const override { return "virtual"; }
   std::string remark() const override {
@@ -27,7 +44,7 @@ class VirtualModel final : public PoolModel {
 
   plan::PoolRule rule(std::int64_t given_bytes) const override {
     plan::PoolRule rule;
-    rule.fixed_bytes = rule_.fixed_bytes(map_.slot_bytes);
+    rule.fixed_bytes = rule_.fixed_bytes(map_.slot_bytes) + table_bytes_;
     rule.budget_bytes = given_bytes - rule.fixed_bytes;
     rule.footprint_bytes = [pool = rule_](std::int64_t bytes) { return pool.footprint_bytes(bytes); };
     rule.swappable = [pool = rule_](ir::StorageId, std::int64_t bytes) { return !pool.is_small(bytes); };
@@ -39,14 +56,14 @@ class VirtualModel final : public PoolModel {
     Layout layout;
     for (const PlannedStep& planned : steps)
       layout.pool_bytes = std::max(layout.pool_bytes, planned.plan->summary.peak_bytes);
-    layout.pool_bytes += rule_.fixed_bytes(map_.slot_bytes);
+    layout.pool_bytes += rule_.fixed_bytes(map_.slot_bytes) + table_bytes_;
     layout.offsets.resize(steps.size());
     return layout;
   }
 
   plan::Profile with_moves(plan::Profile profile, const PlannedStep& planned,
                            std::int64_t pool_bytes) const override {
-    profile.host.moves_each = moves_each(planned, map_, rule_, pool_bytes);
+    profile.host.moves_each = moves_each(planned, map_, rule_, pool_bytes - table_bytes_);
     return profile;
   }
 
@@ -54,7 +71,7 @@ class VirtualModel final : public PoolModel {
   double slowdown() const override { return 1.03; }
 
   std::unique_ptr<Pool> make_pool(std::int64_t pool_bytes) const override {
-    return std::make_unique<VirtualPool>(map_.slot_bytes, rule_, pool_bytes);
+    return std::make_unique<VirtualPool>(map_.slot_bytes, rule_, pool_bytes - table_bytes_);
   }
 
   std::int64_t rounding_bytes() const override { return rounding_bytes_; }
@@ -62,6 +79,7 @@ class VirtualModel final : public PoolModel {
  private:
   StorageMap map_;
   std::int64_t rounding_bytes_;
+  std::int64_t table_bytes_;
   VirtualPoolRule rule_;
 };
 

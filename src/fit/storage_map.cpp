@@ -1,9 +1,8 @@
 #include "fit/storage_map.h"
 
 #include <algorithm>
-#include <numeric>
 
-#include "base/error.h"
+#include "tier/tier.h"
 
 namespace penstock::fit {
 
@@ -33,12 +32,25 @@ StorageMap map_slots(std::span<const lower::Executable* const> steps) {
   return map;
 }
 
-std::int64_t StorageMap::tier_bytes() const {
-  return std::accumulate(extent_bytes.begin(), extent_bytes.end(), std::int64_t{0});
+namespace {
+
+static_assert(plan::kTierGrain == kTierAlignment);
+
+/// An extent for each storage that `swapped` says, and for no other; none has a place yet.
+void give_extents(StorageMap& map, const std::vector<bool>& swapped) {
+  map.extent_bytes.clear();
+  for (std::size_t s = 0; s < swapped.size(); ++s) {
+    map.extent[s] = swapped[s] ? static_cast<int>(map.extent_bytes.size()) : -1;
+    if (swapped[s]) map.extent_bytes.push_back(map.slot_bytes[s]);
+  }
+  map.extent_offset.assign(map.extent_bytes.size(), -1);
 }
+
+}  // namespace
 
 void map_extents(StorageMap& map, std::span<const plan::Plan* const> plans) {
   std::vector<bool> swapped(map.extent.size(), false);
+  const std::vector<std::int64_t>* places = nullptr;
   for (const plan::Plan* plan : plans) {
     for (const plan::Instruction& in : plan->instructions) {
       if (in.action == plan::Action::swap_in || in.action == plan::Action::swap_out) {
@@ -48,15 +60,33 @@ void map_extents(StorageMap& map, std::span<const plan::Plan* const> plans) {
     for (const plan::Standing& place : plan->boundary) {
       if (place.on_tier) swapped[static_cast<std::size_t>(place.storage)] = true;
     }
+    if (places == nullptr && !plan->places.empty()) places = &plan->places;
   }
   give_extents(map, swapped);
+  map.tier_bytes = 0;
+  for (std::size_t s = 0; s < swapped.size(); ++s) {
+    if (!swapped[s]) continue;
+    const std::int64_t offset = places != nullptr ? (*places)[s] : map.tier_bytes;
+    map.extent_offset[static_cast<std::size_t>(map.extent[s])] = offset;
+    map.tier_bytes = std::max(map.tier_bytes, offset + plan::place_bytes(map.slot_bytes[s]));
+  }
 }
 
-void give_extents(StorageMap& map, const std::vector<bool>& swapped) {
-  map.extent_bytes.clear();
+void add_extents(StorageMap& map, const StorageMap& other) {
+  std::vector<bool> swapped(map.extent.size());
+  std::vector<std::int64_t> places(map.extent.size(), -1);
   for (std::size_t s = 0; s < swapped.size(); ++s) {
-    map.extent[s] = swapped[s] ? static_cast<int>(map.extent_bytes.size()) : -1;
-    if (swapped[s]) map.extent_bytes.push_back(map.slot_bytes[s]);
+    swapped[s] = map.extent[s] >= 0 || other.extent[s] >= 0;
+    places[s] = map.place(s);
+  }
+  give_extents(map, swapped);
+  move_extents(map, places);
+  map.tier_bytes = std::max(map.tier_bytes, other.tier_bytes);
+}
+
+void move_extents(StorageMap& map, std::span<const std::int64_t> places) {
+  for (std::size_t s = 0; s < places.size(); ++s) {
+    if (map.extent[s] >= 0) map.extent_offset[static_cast<std::size_t>(map.extent[s])] = places[s];
   }
 }
 

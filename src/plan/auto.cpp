@@ -1,6 +1,8 @@
 #include "plan/auto.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "plan/budget_error.h"
@@ -8,6 +10,7 @@
 #include "plan/policies.h"
 #include "plan/race.h"
 #include "plan/segment_search.h"
+#include "plan/tier_drops.h"
 #include "plan/trials.h"
 
 namespace penstock::plan {
@@ -19,6 +22,12 @@ constexpr int kPlannedOps = 160000;
 constexpr int kFewestPlans = 24;
 /// So many plans at most before what was found is polished.
 constexpr int kSearchPlans = 400;
+/// Where the tier's space is limited: how often more or less is dropped until that suffices, which share of
+/// it is as good as all, and how far one that failed is kept away from.
+constexpr int kTierRounds = 8;
+constexpr double kNearlyAll = 0.97, kLess = 0.02;
+/// Over more ops than these, other policies' plans are not tried where the tier's space is limited.
+constexpr int kLongSearch = 10000;
 
 class Search {
  public:
@@ -28,16 +37,23 @@ class Search {
         recompute_(options.recompute),
         any_(options.any),
         all_plans_(std::min(options.max_plans, std::max(kFewestPlans, kPlannedOps / (size_of(problem) + 1)))),
+        swapping_(options.swapping),
         contest_(problem, profile, std::min(all_plans_, kSearchPlans), options.any),
-        recomputer_(problem),
+        recomputer_(problem,
+                    options.swapping != nullptr ? Recomputer::kHoldLittle : Recomputer::kHoldFraction),
         trials_(problem, profile, contest_, recomputer_) {}
 
   Plan search() {
-    try_policy([&] { return plan_window(problem_); });
-    try_policy([&] { return plan_lms(problem_); });
-    try_policy([&] { return plan_superneurons(problem_); });
-    try_policy([&] { return plan_pooch(problem_, profile_); });
+    if (swapping_ == nullptr || size_of(problem_) <= kLongSearch) {
+      try_policy([&] { return plan_window(problem_); });
+      try_policy([&] { return plan_lms(problem_); });
+      try_policy([&] { return plan_superneurons(problem_); });
+      try_policy([&] { return plan_pooch(problem_, profile_); });
+    }
     if (!problem_.boundary) {
+      if (swapping_ != nullptr) keep_within_tier();
+      // Where only a plan's existence is asked for, a long search ends here.
+      if (swapping_ != nullptr && any_ && size_of(problem_) > kLongSearch) return best_or_refuse();
       Trial trial = trials_.fresh();
       trials_.bid(trial, recompute_ ? contest_.plans_left() / 12 : contest_.plans_left());
       if (recompute_) recompute(std::move(trial));
@@ -47,6 +63,11 @@ class Search {
       if (recompute_) drop_all_sets(contest_.plans_left() / 2);
       if (trials_.best() && !contest_.is_done()) polish(contest_, std::move(*trials_.best()));
     }
+    return best_or_refuse();
+  }
+
+ private:
+  Plan best_or_refuse() {
     if (!contest_.has_best())
       throw BudgetError("auto", std::max(smallest_bytes(problem_), problem_.budget_bytes + 1),
                         problem_.budget_bytes);
@@ -55,7 +76,6 @@ class Search {
     return best;
   }
 
- private:
   static int size_of(const Problem& problem) { return static_cast<int>(problem.ops.size()); }
 
   template <typename Make>
@@ -68,9 +88,39 @@ class Search {
     }
   }
 
+  /// Finds what must be dropped in all trials, so that the rest has enough space on the tier.
+  void keep_within_tier() {
+    droppable_ = find_droppable(problem_, profile_, recomputer_,
+                                swapping_ != nullptr ? DropGaps::all : DropGaps::between_phases);
+    const TierDrops drops(problem_, *swapping_, droppable_, recomputer_);
+    const auto all = static_cast<double>(problem_.tier_bytes);
+    std::optional<SwapSet> enough;
+    double space = all, too_much = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < kTierRounds && !contest_.is_done(); ++round) {
+      SwapSet gaps = drops.within(static_cast<std::int64_t>(space));
+      trials_.always_drop(gaps);
+      Trial trial = trials_.fresh();
+      trials_.run(trial);
+      const auto taken = static_cast<double>(contest_.tier_bytes());
+      if (trial.seconds < std::numeric_limits<double>::infinity()) {
+        enough = std::move(gaps);
+        if (taken > kNearlyAll * all || space >= static_cast<double>(drops.peak_bytes())) break;
+        space = std::min(space + all - taken, (space + too_much) / 2);
+      } else {
+        if (taken <= all) break;  // It is memory that lacks.
+        too_much = std::min(too_much, space);
+        space -= taken - all + kLess * all;
+        if (space <= 0) break;
+      }
+    }
+    if (enough) trials_.always_drop(std::move(*enough));
+  }
+
   /// From a trial that swaps alone.
   void recompute(Trial trial) {
-    droppable_ = find_droppable(problem_, profile_, recomputer_);
+    if (droppable_.empty())
+      droppable_ = find_droppable(problem_, profile_, recomputer_,
+                                  swapping_ != nullptr ? DropGaps::all : DropGaps::between_phases);
     Trial joint = race(trials_, droppable_, contest_.plans_left() * 2 / 5);
     trials_.hold_passing(joint, contest_.plans_left() / 4);
     trial.passing = joint.passing;
@@ -99,6 +149,7 @@ class Search {
   const Profile& profile_;
   bool recompute_, any_;
   int all_plans_;
+  const Plan* swapping_;
   PlanContest contest_;
   Recomputer recomputer_;
   Trials trials_;

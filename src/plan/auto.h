@@ -16,6 +16,8 @@ struct AutoOptions {
   /// either.
   bool below_smallest = false;
   bool any = false;  ///< the first plan that is found will do
+  /// Where the problem limits the tier's space: a plan that swaps what it can and takes more. Must be given.
+  const Plan* swapping = nullptr;
 };
 
 /// Minimises the simulated step time over what to keep, swap, compute again, and when. Starts from the plans

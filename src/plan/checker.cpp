@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "base/bytes.h"
@@ -20,7 +22,7 @@ struct Violation {
 struct Held {
   bool mapped = false;
   Transfer pending = Transfer::none;
-  bool has_extent = false;  ///< was on the tier at any time
+  bool has_extent = false;  ///< was on the tier at any time, where no places are told
   ir::TensorId in_memory = ir::kNone;
   ir::TensorId on_tier = ir::kNone;
 };
@@ -74,19 +76,72 @@ class Checker {
     }
   }
 
-  /// From now on the storage has a place on the tier.
+  /// From now on the storage's place on the tier is for its value alone.
   void take_tier(ir::StorageId s) {
-    Held& held = held_[static_cast<std::size_t>(s)];
-    if (held.has_extent) return;
-    held.has_extent = true;
-    summary_.tier_bytes += problem_.storage(s).size_bytes;
+    if (plan_.places.empty()) {
+      Held& held = held_[static_cast<std::size_t>(s)];
+      if (!held.has_extent) summary_.tier_bytes += place_bytes(problem_.storage(s).size_bytes);
+      held.has_extent = true;
+    } else {
+      summary_.tier_bytes = std::max(summary_.tier_bytes, take_place(s));
+    }
     if (summary_.tier_bytes > problem_.tier_bytes) {
       throw Violation{
           fmt::format("needs {} bytes on the tier, which has {}", summary_.tier_bytes, problem_.tier_bytes)};
     }
   }
 
+  /// What others have there is lost. Returns where the place ends.
+  std::int64_t take_place(ir::StorageId s) {
+    const std::int64_t offset = plan_.places[static_cast<std::size_t>(s)];
+    if (offset < 0) throw Violation{"it has no place on the tier"};
+    const std::int64_t end = offset + place_bytes(problem_.storage(s).size_bytes);
+    auto lies = lying_.lower_bound(offset);
+    if (lies != lying_.begin() && std::prev(lies)->second.end > offset) --lies;
+    while (lies != lying_.end() && lies->first < end) {
+      const ir::StorageId other = lies->second.storage;
+      Held& held = held_[static_cast<std::size_t>(other)];
+      if (other != s && held.pending != Transfer::none) {
+        throw Violation{"its place on the tier is that of '" + problem_.storage_name(other) +
+                        "', which is being moved"};
+      }
+      held.on_tier = ir::kNone;
+      lies = lying_.erase(lies);
+    }
+    if (end > offset) lying_.emplace(offset, Lying{end, s});
+    return end;
+  }
+
+  /// That of state is nobody else's, at no time: it may be moved between steps, and by other plans.
+  void check_places() const {
+    if (plan_.places.empty()) return;
+    if (plan_.places.size() != held_.size())
+      throw Violation{"not every storage is told its place on the tier"};
+    std::map<std::int64_t, Lying> state;
+    for (const bool carried : {true, false}) {
+      for (std::size_t s = 0; s < held_.size(); ++s) {
+        const auto storage = static_cast<ir::StorageId>(s);
+        const std::int64_t offset = plan_.places[s];
+        const std::int64_t end = offset + place_bytes(problem_.storages[s].size_bytes);
+        if (problem_.storages[s].carried != carried || offset == -1 || end == offset) continue;
+        if (offset < 0 || offset % kTierGrain != 0 || offset > kFarthest) {
+          throw Violation{
+              fmt::format("'{}' has its place on the tier at {}", problem_.storage_name(storage), offset)};
+        }
+        const auto next = state.lower_bound(offset);
+        const bool meets = (next != state.end() && next->first < end) ||
+                           (next != state.begin() && std::prev(next)->second.end > offset);
+        if (meets) {
+          throw Violation{"'" + problem_.storage_name(storage) +
+                          "' has its place on the tier where there is state"};
+        }
+        if (carried) state.emplace(offset, Lying{end, storage});
+      }
+    }
+  }
+
   void begin() {
+    check_places();
     for (const Standing& standing : plan_.boundary) {
       if (standing.storage < 0 || static_cast<std::size_t>(standing.storage) >= held_.size() ||
           !problem_.storage(standing.storage).carried) {
@@ -332,10 +387,17 @@ class Checker {
     int runs = 0;
     std::int32_t variant = 0;
   };
+  /// A value on the tier, or on its way there: who lies from an offset to `end`.
+  struct Lying {
+    std::int64_t end = 0;
+    ir::StorageId storage = ir::kNone;
+  };
+  static constexpr std::int64_t kFarthest = std::int64_t{1} << 60;
   std::vector<OpState> ops_;
-  std::vector<Overwrite> adopted_;   ///< since the last op ran
-  std::vector<ir::OpId> exchanges_;  ///< ops that talk to other ranks, in the order of the graph
-  std::size_t exchanged_ = 0;        ///< how many of them have
+  std::map<std::int64_t, Lying> lying_;  ///< by offset; no two overlap
+  std::vector<Overwrite> adopted_;       ///< since the last op ran
+  std::vector<ir::OpId> exchanges_;      ///< ops that talk to other ranks, in the order of the graph
+  std::size_t exchanged_ = 0;            ///< how many of them have
   std::size_t at_ = 0;
   std::int64_t used_bytes_ = 0;
   Summary summary_;

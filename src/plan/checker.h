@@ -19,8 +19,10 @@ struct CheckResult {
 /// Follows the value of every storage (which tensor it holds, in memory and on the tier) through one cycle:
 /// - each op finds each input's value in memory, complete, and memory for each output that nobody is moving;
 /// - nothing is read from the tier that was not completely written to it, no clean value is written again;
-/// - memory and scratch stay within the budget at every instruction, what is ever on the tier within its
-/// space;
+/// - memory and scratch stay within the budget at every instruction, places on the tier within its space;
+/// - what is written to the tier destroys what others had at that place, which nobody needs any more and
+/// which
+///   is not being moved; state has a place of its own;
 /// - what is adopted is written over at once, by an op that may;
 /// - each op runs, with the same kernel each time; those with side effects run once, those that talk to other
 ///   ranks in the order of the graph;

@@ -6,13 +6,16 @@
 namespace penstock::plan {
 namespace {
 
+/// A gap within a phase is worth a look if so many ops lie in it.
+constexpr Position kLongGap = 24;
+
 /// Values of at least these parts of the memory pass, in one set or another.
 constexpr std::int64_t kPassingParts[] = {6, 10, 20};
 
 }  // namespace
 
-std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile,
-                                      Recomputer& recomputer) {
+std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer,
+                                      DropGaps gaps) {
   std::vector<Droppable> found;
   const auto is_backward = [&](const Access& access) {
     return problem.graph->op(access.position).phase == ir::Phase::backward;
@@ -22,7 +25,10 @@ std::vector<Droppable> find_droppable(const Problem& problem, const Profile& pro
     const StorageInfo& info = problem.storages[s];
     for (std::size_t k = 0; k + 1 < info.accesses.size(); ++k) {
       const Access &use = info.accesses[k], &next = info.accesses[k + 1];
-      if (!is_needed_after(info, k) || is_backward(use) || !is_backward(next)) continue;
+      if (!is_needed_after(info, k)) continue;
+      const bool between = !is_backward(use) && is_backward(next);
+      const bool is_long = next.position - use.position >= kLongGap;
+      if (!between && (gaps != DropGaps::all || !is_long)) continue;
       const std::vector<ir::OpId> ops = recomputer.chain(storage, k);
       if (ops.empty()) continue;
       Droppable gap{storage, k, 0, profile.seconds(ops.back()), 0, 0, use.position, next.position};

@@ -8,7 +8,7 @@
 
 namespace penstock::plan {
 
-/// A gap from forward to backward whose value can be made anew.
+/// A gap whose value can be made anew.
 struct Droppable {
   ir::StorageId storage = ir::kNone;
   std::size_t access = 0;
@@ -19,8 +19,13 @@ struct Droppable {
   ir::OpId from = ir::kNone, to = ir::kNone;  ///< its two uses
 };
 
+/// Which gaps may be dropped: those from forward to backward, or also those within a phase, which are long
+/// where the batch is cut and much else lies between two uses of a slice.
+enum class DropGaps : std::uint8_t { between_phases, all };
+
 /// All of them, the cheapest for the transfers that they save first.
-std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer);
+std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer,
+                                      DropGaps gaps = DropGaps::between_phases);
 
 /// Sets of values (by storage) that may pass, see Trial::passing: none, and those that take a large part of
 /// the memory, for several sizes of that part.

@@ -6,6 +6,7 @@
 #include "plan/auto.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
+#include "plan/tier_places.h"
 #include "plan/tier_space.h"
 #include "plan/variants.h"
 
@@ -52,14 +53,20 @@ namespace {
 
 constexpr int kAskedAttempts = 16;
 
+/// How often fewer storages may be swapped.
+constexpr int kSpaceRounds = 4;
+
 /// A search over more ops than these is not made twice.
 constexpr std::size_t kLongStep = 10000;
 
-/// By the policy, whatever it takes on the tier.
-Plan plan_by(const Problem& problem, const PlanOptions& options, bool below_smallest = false) {
+/// By the policy, whatever it takes on the tier; by `automatic` within what the problem has, where a plan is
+/// given that is not.
+Plan plan_by(const Problem& problem, const PlanOptions& options, bool below_smallest = false,
+             const Plan* swapping = nullptr) {
   AutoOptions search;
   search.below_smallest = below_smallest;
   search.any = options.any;
+  search.swapping = swapping;
   switch (options.policy) {
     case PolicyKind::keep:
       return plan_keep(problem);
@@ -90,25 +97,51 @@ Plan plan_unlimited(const Problem& problem, const PlanOptions& options) {
   return plan_by(unlimited, options);
 }
 
+/// Gives all that the plan has on the tier a place there; returns what that takes.
+std::int64_t give_places(const Problem& problem, Plan& plan) {
+  const SolvedProblem solved{&problem, &plan};
+  TierPlaces places = place_on_tier({&solved, 1});
+  plan.places = std::move(places.offsets);
+  return places.bytes;
+}
+
+/// Fewer and fewer storages may be swapped until the plan's places keep the limit: places leave gaps, and
+/// another plan has its values on the tier at other times.
+Plan plan_within_tier(const Problem& problem, const PlanOptions& options) {
+  const Plan any = plan_unlimited(problem, options);
+  Plan plan = any;
+  const std::int64_t wanted = give_places(problem, plan);
+  std::int64_t taken = wanted, space_bytes = problem.tier_bytes;
+  if (taken > problem.tier_bytes && options.policy == PolicyKind::automatic) {
+    try {
+      return plan_by(problem, options, true, &any);
+    } catch (const BudgetError& error) {
+      if (problem.ops.size() > kLongStep)
+        throw BudgetError(error.policy(), error.needed_bytes(), error.given_bytes(), wanted);
+    }
+  }
+  for (int round = 0; round < kSpaceRounds && taken > problem.tier_bytes; ++round) {
+    try {
+      plan = plan_by(within_tier(problem, any, space_bytes), options, true);
+    } catch (const BudgetError& error) {
+      throw BudgetError(error.policy(), error.needed_bytes(), error.given_bytes(), wanted);
+    }
+    taken = give_places(problem, plan);
+    space_bytes = std::max<std::int64_t>(0, space_bytes - (taken - problem.tier_bytes));
+  }
+  if (taken > problem.tier_bytes)
+    throw BudgetError(plan.policy, problem.budget_bytes + 1, problem.budget_bytes, wanted);
+  return plan;
+}
+
 }  // namespace
 
 Plan make_plan(const Problem& problem, const PlanOptions& options) {
   const bool needs_profile = options.dynamic_kernels || policy_needs_profile(options.policy);
   require(options.profile != nullptr || !needs_profile, "the policy needs a profile");
-  Plan plan;
-  if (problem.tier_bytes == kNoLimit) {
-    plan = plan_by(problem, options);
-  } else {
-    plan = plan_unlimited(problem, options);
-    if (const std::int64_t taken = tier_bytes(problem, plan); taken > problem.tier_bytes) {
-      try {
-        plan = plan_by(within_tier(problem, plan), options, true);
-      } catch (const BudgetError& error) {
-        throw BudgetError(error.policy(), error.needed_bytes(), error.given_bytes(), taken);
-      }
-    }
-  }
+  Plan plan = problem.tier_bytes == kNoLimit ? plan_by(problem, options) : plan_within_tier(problem, options);
   if (options.dynamic_kernels) pick_variants(problem, *options.profile, plan);
+  if (plan.places.empty()) give_places(problem, plan);
   prove(problem, plan);
   return plan;
 }

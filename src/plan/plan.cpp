@@ -1,5 +1,7 @@
 #include "plan/plan.h"
 
+#include "base/bytes.h"
+
 namespace penstock::plan {
 
 const char* action_name(Action action) {
@@ -20,6 +22,10 @@ const char* action_name(Action action) {
       return "adopt";
   }
   return "?";
+}
+
+std::int64_t place_bytes(std::int64_t size_bytes) {
+  return round_up(size_bytes, kTierGrain);
 }
 
 Boundary settled(Boundary boundary) {

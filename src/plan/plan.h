@@ -53,7 +53,7 @@ struct Summary {
   std::int64_t peak_bytes = 0;  ///< the most at any instruction, scratch included, fixed bytes not
   std::int64_t swapped_out_bytes = 0;
   std::int64_t swapped_in_bytes = 0;
-  std::int64_t tier_bytes = 0;  ///< of all storages that are ever on the tier
+  std::int64_t tier_bytes = 0;  ///< how large the tier must be
   std::int64_t runs = 0;        ///< ops run, repetitions included
   std::int64_t recomputed = 0;  ///< of these, repetitions
   bool operator==(const Summary&) const = default;
@@ -71,6 +71,13 @@ struct Plan {
   std::vector<std::int64_t> offsets;
   /// For such a pool: where each slot is between steps; -1: it never is in memory then.
   std::vector<std::int64_t> homes;
+  /// By storage: where it lies on the tier, a multiple of kTierGrain; -1: nowhere. Storages that are there at
+  /// different times may share a place. Empty: each that is ever there has a place of its own.
+  std::vector<std::int64_t> places;
 };
+
+/// Places on the tier begin at multiples of this, and take multiples of it.
+inline constexpr std::int64_t kTierGrain = 4096;
+std::int64_t place_bytes(std::int64_t size_bytes);
 
 }  // namespace penstock::plan

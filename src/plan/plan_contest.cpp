@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "plan/checker.h"
+#include "plan/tier_places.h"
 
 namespace penstock::plan {
 
@@ -17,8 +18,15 @@ PlanContest::PlanContest(const Problem& problem, const Profile& profile, int pla
   for (const auto& seconds : profile.op_seconds) compute_seconds_ += seconds[0];
 }
 
-Simulation PlanContest::consider(Plan plan) {
+std::optional<Simulation> PlanContest::consider(Plan plan) {
   --plans_left_;
+  if (problem_.tier_bytes != kNoLimit) {
+    const SolvedProblem solved{&problem_, &plan};
+    TierPlaces places = place_on_tier({&solved, 1});
+    tier_bytes_ = places.bytes;
+    if (tier_bytes_ > problem_.tier_bytes) return std::nullopt;
+    plan.places = std::move(places.offsets);
+  }
   Simulation simulation = simulate(problem_, plan, profile_, true);
   if (best_ && simulation.step_seconds >= best_seconds_) return simulation;
   const CheckResult result = check(problem_, plan);
@@ -31,6 +39,7 @@ Simulation PlanContest::consider(Plan plan) {
 
 std::optional<Simulation> PlanContest::consider(const Step& step, const SwapSet& swaps,
                                                 WriteStart write_start) {
+  tier_bytes_ = 0;
   TimedWalk open(step, profile_, swaps, {}, write_start);
   if (open.walk()) {
     TimedWalk closed(step, profile_, swaps, open.end(), write_start);

@@ -28,8 +28,11 @@ class PlanContest {
   bool has_best() const { return best_.has_value(); }
   Plan take_best() { return std::move(*best_); }
 
-  /// The simulation has a timeline.
-  Simulation consider(Plan plan);
+  /// What the places on the tier take of the last plan that was considered, where that is limited.
+  std::int64_t tier_bytes() const { return tier_bytes_; }
+
+  /// The simulation has a timeline. Nothing if the plan takes more of the tier than the problem has.
+  std::optional<Simulation> consider(Plan plan);
   /// Plans a swap set of a step of the problem; nothing if it does not fit.
   std::optional<Simulation> consider(const Step& step, const SwapSet& swaps, WriteStart write_start);
 
@@ -39,6 +42,7 @@ class PlanContest {
   int plans_left_;
   double compute_seconds_ = 0;
   bool any_;
+  std::int64_t tier_bytes_ = 0;
   std::optional<Plan> best_;
   double best_seconds_;
 };

@@ -71,10 +71,9 @@ inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max(
 /// Plain data; the graph must outlive it.
 struct Problem {
   const ir::Graph* graph = nullptr;
-  std::int64_t budget_bytes = 0;  ///< for the footprints of storages and scratch
-  std::int64_t fixed_bytes = 0;   ///< what the pool takes besides, whatever the plan; for reports
-  std::int64_t tier_bytes =
-      kNoLimit;  ///< for all storages that are ever on the tier, each of which has a place there
+  std::int64_t budget_bytes = 0;       ///< for the footprints of storages and scratch
+  std::int64_t fixed_bytes = 0;        ///< what the pool takes besides, whatever the plan; for reports
+  std::int64_t tier_bytes = kNoLimit;  ///< for the places of all storages that are ever on the tier
   bool remaps =
       true;  ///< the pool moves memory: giving it to a storage takes time, and a storage can adopt it
   std::vector<StorageInfo> storages;

@@ -8,15 +8,16 @@ namespace {
 
 /// Longer chains are not worth their time.
 constexpr std::size_t kMaxChain = 32;
-/// What is held only to make a value anew is at most this part of it.
-constexpr std::int64_t kHoldFraction = 4;
 /// Passes over the step until what is dropped can all be made; a few do as a rule.
 constexpr int kMaxAttempts = 12;
 
 }  // namespace
 
-Recomputer::Recomputer(const Problem& problem)
-    : problem_(problem), writes_(problem.storages.size()), missing_(problem.storages.size(), 0) {
+Recomputer::Recomputer(const Problem& problem, std::int64_t hold_fraction)
+    : problem_(problem),
+      hold_fraction_(hold_fraction),
+      writes_(problem.storages.size()),
+      missing_(problem.storages.size(), 0) {
   for (std::size_t i = 0; i < problem.graph->ops.size(); ++i) {
     for (const ir::TensorId t : problem.graph->ops[i].outputs) {
       writes_[storage_of(t)].push_back({static_cast<ir::OpId>(i), t});
@@ -73,7 +74,7 @@ bool Recomputer::make_in_order(ir::TensorId value, ir::OpId at, std::int64_t hol
 }
 
 std::int64_t Recomputer::hold_bytes(ir::StorageId s) const {
-  return problem_.storage(s).footprint_bytes / kHoldFraction;
+  return problem_.storage(s).footprint_bytes / hold_fraction_;
 }
 
 /// Whether the ops find their inputs, and leave every value that is still needed as it was.

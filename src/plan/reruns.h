@@ -10,8 +10,12 @@ namespace penstock::plan {
 /// Decides which ops run again, and when, so that values need not be held in given gaps.
 class Recomputer {
  public:
+  /// What is held only to make a value anew is at most this part of it; where the tier has little space, as
+  /// good as nothing.
+  static constexpr std::int64_t kHoldFraction = 4, kHoldLittle = 64;
+
   /// The problem must outlive it.
-  explicit Recomputer(const Problem& problem);
+  explicit Recomputer(const Problem& problem, std::int64_t hold_fraction = kHoldFraction);
 
   /// The ops that make the value in this gap anew if all else is there; empty if that cannot be.
   std::vector<ir::OpId> chain(ir::StorageId s, std::size_t access);
@@ -40,6 +44,7 @@ class Recomputer {
   bool is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const;
 
   const Problem& problem_;
+  std::int64_t hold_fraction_;
   std::vector<std::vector<Write>> writes_;  ///< by storage, ascending
   std::vector<std::uint8_t> missing_;       ///< by storage: its value is dropped just now
 };

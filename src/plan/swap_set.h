@@ -28,6 +28,12 @@ class GapMap {
   T& at(ir::StorageId s, std::size_t access) { return values_[index(s, access)]; }
   bool contains(ir::StorageId s, std::size_t access) const { return values_[index(s, access)] != T(); }
   void set(ir::StorageId s, std::size_t access, T value) { values_[index(s, access)] = value; }
+  /// Takes over what another map of the same step has set.
+  void add(const GapMap& other) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (other.values_[i] != T()) values_[i] = other.values_[i];
+    }
+  }
 
  private:
   std::size_t index(ir::StorageId s, std::size_t access) const {

@@ -16,6 +16,7 @@ Trial Trials::fresh() const {
 
 void Trials::run(Trial& trial) {
   trial.seconds = std::numeric_limits<double>::infinity();
+  if (always_) trial.dropped.add(*always_);
   const std::vector<Rerun> reruns =
       recomputer_.reruns(trial.dropped, trial.passing.empty() ? nullptr : &trial.passing);
   Step step(problem_, reruns, problem_.remaps);

@@ -33,6 +33,8 @@ class Trials {
 
   /// Nothing dropped, all prices low.
   Trial fresh() const;
+  /// From now on these gaps are dropped in every trial.
+  void always_drop(SwapSet gaps) { always_ = std::move(gaps); }
   /// Plans the trial and fills in its time; its prices become those that follow from where that plan stalls.
   void run(Trial& trial);
   /// Runs it again and again as prices settle; leaves the best.
@@ -57,6 +59,7 @@ class Trials {
   const Profile& profile_;
   PlanContest& contest_;
   Recomputer& recomputer_;
+  std::optional<SwapSet> always_;
   std::optional<Made> best_;
 };
 

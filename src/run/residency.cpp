@@ -11,9 +11,8 @@ Residency::Residency(Pool& pool, const fit::StorageMap& map, Tier* tier)
     : pool_(pool), map_(map), tier_(tier), states_(static_cast<std::size_t>(map.storages)) {}
 
 int Residency::extent(ir::StorageId s) const {
-  const int extent = map_.extent[static_cast<std::size_t>(s)];
-  require(tier_ != nullptr && extent >= 0, "executor: the storage has no place on a tier");
-  return extent;
+  require(tier_ != nullptr && has_extent(s), "executor: the storage has no place on a tier");
+  return map_.extent[static_cast<std::size_t>(s)];
 }
 
 void Residency::note_peak() {

@@ -24,9 +24,10 @@ class Residency {
 
   bool resident(ir::StorageId s) const { return pool_.held(s); }
   plan::Transfer pending(ir::StorageId s) const { return at(s).pending; }
-  /// The tier has the present value, or will have once the pending write is complete.
+  /// The tier has the present value, or will have once the pending write is complete. Of what is not state
+  /// this holds as long as the plan reads it from there: afterwards others may have its place.
   bool on_tier(ir::StorageId s) const { return at(s).on_tier; }
-  bool has_extent(ir::StorageId s) const { return map_.extent[static_cast<std::size_t>(s)] >= 0; }
+  bool has_extent(ir::StorageId s) const { return map_.place(static_cast<std::size_t>(s)) >= 0; }
   /// Whether there is room for it where it is between steps.
   bool fits(ir::StorageId s) const { return pool_.fits(s, home(s)); }
   /// Whether it has memory, but not where it is between steps by the present homes.

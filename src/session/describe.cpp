@@ -30,7 +30,7 @@ Forecast describe(const fit::Fit& fit, BudgetScope scope, const std::string& pro
   forecast.beside_bytes = fit.division.beside;
   forecast.pool_bytes = fit.pool_bytes;
   forecast.in_memory_bytes = fit.in_memory_bytes;
-  forecast.swap_file_bytes = fit.map.tier_bytes();
+  forecast.swap_file_bytes = fit.map.tier_bytes;
   forecast.profile_source = profile_source;
   if (!fit.training) return forecast;
   const plan::Summary& summary = fit.training->plan.summary;

@@ -124,9 +124,9 @@ fit::Fit Fitting::from_file() const {
   const std::string& file = options_.memory.plan_file;
   fit::Fit fit =
       fit::fit_from_json(program_.steps(), division(options_.memory.budget_bytes, 0), read_file(file), file);
-  if (fit.map.tier_bytes() > swap_space_bytes()) {
+  if (fit.map.tier_bytes > swap_space_bytes()) {
     throw UserError(fmt::format("{}: the plan needs {} of swap space, there {}; give more, or plan again",
-                                file, format_bytes(fit.map.tier_bytes()), format_bytes(swap_space_bytes())));
+                                file, format_bytes(fit.map.tier_bytes), format_bytes(swap_space_bytes())));
   }
   return fit;
 }

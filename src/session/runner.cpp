@@ -11,7 +11,7 @@ Runner::Runner(const Program& program, fit::Fit fit, const TierOptions& tier, co
   for (const auto& [tag, bytes] : fit_.division.beside) reservations_.push_back(budget_.reserve(tag, bytes));
   reservations_.push_back(budget_.reserve("pool", fit_.pool_bytes));
   if (!fit_.map.extent_bytes.empty()) {
-    MadeTier made = tier_maker(tier, fit_.map.extent_bytes);
+    MadeTier made = tier_maker(tier, fit_.map.extents());
     tier_ = std::move(made.tier);
     notes_ = std::move(made.notes);
     tier_description_ = made.description;
@@ -35,10 +35,14 @@ StepStats Runner::evaluate_step(const kernels::StepContext& context) {
 }
 
 void Runner::replace(fit::Fit fit) {
-  require(fit.pool_bytes == fit_.pool_bytes && fit.map.extent == fit_.map.extent,
+  require(fit.pool_bytes == fit_.pool_bytes && fit.map.extent == fit_.map.extent &&
+              fit.map.tier_bytes == fit_.map.tier_bytes,
           "a fit for another pool or tier");
   // The executor refers to the map, which stays where it is.
+  fit_.map.extent_offset = std::move(fit.map.extent_offset);
+  if (tier_) tier_->place(fit_.map.extent_offset);
   fit_.training = std::move(fit.training);
+  fit_.evaluation = std::move(fit.evaluation);
   fit_.profile = std::move(fit.profile);
   fit_.prediction = std::move(fit.prediction);
 }

@@ -26,7 +26,8 @@ class Runner {
   StepStats train_step(const kernels::StepContext& context);
   StepStats evaluate_step(const kernels::StepContext& context);
 
-  /// From the next step on. The pool and the tier must be those of the fit in use.
+  /// From the next step on. The pool and the tier must be those of the fit in use; what is not state may lie
+  /// elsewhere on the tier.
   void replace(fit::Fit fit);
   void set_trace(run::Trace* trace) { executor_->set_trace(trace); }
   /// All zero where there is no tier.

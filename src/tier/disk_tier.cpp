@@ -30,7 +30,7 @@ int DiskTier::probe(FileIo& io) {
   return io.ring_reads_and_writes(ring.reads_and_writes()) ? 0 : -EOPNOTSUPP;
 }
 
-DiskTier::DiskTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io)
+DiskTier::DiskTier(TierExtents extents, SwapFile file, std::shared_ptr<FileIo> io)
     : file_(std::move(file)), io_(std::move(io)), queue_(std::move(extents), kPieceBytes) {
   const auto promise = std::make_shared<std::promise<int>>();
   std::future<int> started = promise->get_future();

@@ -23,11 +23,13 @@ class DiskTier final : public Tier {
   static int probe(FileIo& io);
 
   /// Throws RunError when the kernel gives no ring.
-  DiskTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io);
+  DiskTier(TierExtents extents, SwapFile file, std::shared_ptr<FileIo> io);
   ~DiskTier() override;
 
   int extent_count() const override { return queue_.extents().count(); }
   std::int64_t extent_bytes(int extent) const override { return queue_.extents().size_bytes(extent); }
+  std::int64_t extent_offset(int extent) const override { return queue_.extents().offset_bytes(extent); }
+  void place(std::span<const std::int64_t> offsets) override { queue_.place(offsets); }
   Ticket write(int extent, const void* data, Priority priority) override;
   Ticket read(int extent, void* data, Priority priority) override;
   void wait(Ticket ticket) override { queue_.wait(ticket); }

@@ -59,7 +59,9 @@ std::uint32_t FaultyTier::random(std::uint32_t bound) {
 }
 
 int FaultyTier::neighbour(int extent) const {
-  return (extent + 1) % extent_count();
+  int next = (extent + 1) % extent_count();
+  while (extent_offset(next) < 0) next = (next + 1) % extent_count();
+  return next;
 }
 
 Ticket FaultyTier::write(int extent, const void* data, Priority /*priority*/) {

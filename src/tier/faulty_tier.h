@@ -45,6 +45,8 @@ class FaultyTier final : public Tier {
 
   int extent_count() const override { return inner_->extent_count(); }
   std::int64_t extent_bytes(int extent) const override { return inner_->extent_bytes(extent); }
+  std::int64_t extent_offset(int extent) const override { return inner_->extent_offset(extent); }
+  void place(std::span<const std::int64_t> offsets) override { inner_->place(offsets); }
   Ticket write(int extent, const void* data, Priority priority) override;
   Ticket read(int extent, void* data, Priority priority) override;
   void wait(Ticket ticket) override;

@@ -19,10 +19,9 @@ namespace {
 /// Enough to keep a disk busy both ways; they sleep in the kernel nearly all of the time.
 constexpr int kThreads = 8;
 
-MadeTier make_disk_tier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes,
+MadeTier make_disk_tier(const TierOptions& options, const TierExtents& extents,
                         const std::shared_ptr<FileIo>& io) {
   MadeTier made;
-  Extents extents(extent_bytes);
   const std::string directory = options.swap_dir.empty() ? default_swap_dir() : options.swap_dir;
   if (std::string warning = check_swap_dir(directory, extents.total_bytes()); !warning.empty()) {
     made.notes.push_back(std::move(warning));
@@ -44,10 +43,10 @@ MadeTier make_disk_tier(const TierOptions& options, const std::vector<std::int64
                                      std::strerror(-refused)));
   }
   if (options.kind == TierKind::disk && refused == 0) {
-    made.tier = std::make_unique<DiskTier>(std::move(extents), std::move(file), io);
+    made.tier = std::make_unique<DiskTier>(extents, std::move(file), io);
     made.description = "disk (io_uring)";
   } else {
-    made.tier = std::make_unique<ThreadTier>(std::move(extents), std::move(file), io, kThreads);
+    made.tier = std::make_unique<ThreadTier>(extents, std::move(file), io, kThreads);
     made.description = "disk (threads)";
   }
   return made;
@@ -55,20 +54,20 @@ MadeTier make_disk_tier(const TierOptions& options, const std::vector<std::int64
 
 }  // namespace
 
-MadeTier make_tier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes) {
+MadeTier make_tier(const TierOptions& options, const TierExtents& extents) {
   const std::shared_ptr<FileIo> io = options.file_io ? options.file_io : std::make_shared<FileIo>();
   MadeTier made;
   if (options.kind == TierKind::ram) {
-    const std::int64_t needed_bytes = Extents(extent_bytes).total_bytes();
+    const std::int64_t needed_bytes = extents.total_bytes();
     if (options.ram_available_bytes > 0 && needed_bytes > options.ram_available_bytes) {
       throw UserError(
           fmt::format("the ram tier needs {} of memory outside the budget, and there is {}; swap to disk",
                       format_bytes(needed_bytes), format_bytes(options.ram_available_bytes)));
     }
-    made.tier = make_ram_tier(extent_bytes, io);
+    made.tier = make_ram_tier(extents, io);
     made.description = "ram";
   } else {
-    made = make_disk_tier(options, extent_bytes, io);
+    made = make_disk_tier(options, extents, io);
   }
   if (options.wrap) made.tier = options.wrap(std::move(made.tier));
   if (options.read_bytes_per_second > 0 || options.write_bytes_per_second > 0) {

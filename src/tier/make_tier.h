@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/options.h"
+#include "tier/extents.h"
 #include "tier/file_io.h"
 #include "tier/tier.h"
 #include "tier/verified_tier.h"
@@ -37,12 +38,11 @@ struct MadeTier {
   std::string description;
 };
 
-/// Makes the tier with its wrappers, for extents of the given sizes. All space is allocated here. Throws
-/// UserError when the directory or the space will not do.
-MadeTier make_tier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes);
+/// Makes the tier with its wrappers, for these extents (a vector of sizes: each has its own place). All space
+/// is allocated here. Throws UserError when the directory or the space will not do.
+MadeTier make_tier(const TierOptions& options, const TierExtents& extents);
 
 /// How a tier is got: make_tier(), or what a test puts in its place.
-using TierMaker =
-    std::function<MadeTier(const TierOptions& options, const std::vector<std::int64_t>& extent_bytes)>;
+using TierMaker = std::function<MadeTier(const TierOptions& options, const TierExtents& extents)>;
 
 }  // namespace penstock

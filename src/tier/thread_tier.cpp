@@ -14,7 +14,7 @@ constexpr std::int64_t kPieceBytes = kMiB;
 
 }  // namespace
 
-ThreadTier::ThreadTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io, int threads)
+ThreadTier::ThreadTier(TierExtents extents, SwapFile file, std::shared_ptr<FileIo> io, int threads)
     : file_(std::move(file)), io_(std::move(io)), queue_(std::move(extents), kPieceBytes) {
   require(threads > 0, "a thread tier needs a thread");
   threads_ = start_threads(
@@ -53,11 +53,9 @@ void ThreadTier::serve() {
   }
 }
 
-std::unique_ptr<Tier> make_ram_tier(const std::vector<std::int64_t>& extent_bytes,
-                                    std::shared_ptr<FileIo> io) {
-  Extents extents(extent_bytes);
+std::unique_ptr<Tier> make_ram_tier(const TierExtents& extents, std::shared_ptr<FileIo> io) {
   SwapFile file = SwapFile::in_memory(extents.total_bytes(), *io);
-  return std::make_unique<ThreadTier>(std::move(extents), std::move(file), std::move(io), 1);
+  return std::make_unique<ThreadTier>(extents, std::move(file), std::move(io), 1);
 }
 
 }  // namespace penstock

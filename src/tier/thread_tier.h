@@ -15,11 +15,13 @@ namespace penstock {
 /// and threads.
 class ThreadTier final : public Tier {
  public:
-  ThreadTier(Extents extents, SwapFile file, std::shared_ptr<FileIo> io, int threads);
+  ThreadTier(TierExtents extents, SwapFile file, std::shared_ptr<FileIo> io, int threads);
   ~ThreadTier() override;
 
   int extent_count() const override { return queue_.extents().count(); }
   std::int64_t extent_bytes(int extent) const override { return queue_.extents().size_bytes(extent); }
+  std::int64_t extent_offset(int extent) const override { return queue_.extents().offset_bytes(extent); }
+  void place(std::span<const std::int64_t> offsets) override { queue_.place(offsets); }
   Ticket write(int extent, const void* data, Priority priority) override;
   Ticket read(int extent, void* data, Priority priority) override;
   void wait(Ticket ticket) override { queue_.wait(ticket); }
@@ -39,7 +41,6 @@ class ThreadTier final : public Tier {
 
 /// A store in memory outside the budget, as a GPU's host memory would be: one background thread copies.
 /// Throws UserError when the machine has not that much memory.
-std::unique_ptr<Tier> make_ram_tier(const std::vector<std::int64_t>& extent_bytes,
-                                    std::shared_ptr<FileIo> io);
+std::unique_ptr<Tier> make_ram_tier(const TierExtents& extents, std::shared_ptr<FileIo> io);
 
 }  // namespace penstock

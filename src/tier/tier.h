@@ -29,7 +29,8 @@ struct TierStats {
 };
 
 /// An asynchronous store of bytes. Its extents and their sizes are fixed when it is made; a request moves one
-/// whole extent. Requests on one extent take effect in the order given, others in any order. From the request
+/// whole extent. Requests on one extent take effect in the order given, others in any order: also where two
+/// extents share a place, so that the caller waits for the one before it asks for the other. From the request
 /// until wait() returns (or done() says true), the buffer belongs to the tier: what a write reads from must
 /// not change, what a read fills is undefined. Every ticket is to be waited for; wait() on one that was
 /// waited for before returns at once. The first failure of any request is kept: the wait for that request
@@ -45,6 +46,12 @@ class Tier {
 
   virtual int extent_count() const = 0;
   virtual std::int64_t extent_bytes(int extent) const = 0;
+
+  /// Where the extent lies; -1: nowhere, nothing may be asked of it.
+  virtual std::int64_t extent_offset(int extent) const = 0;
+  /// From now on the extents lie at these offsets. One that moves loses what it held, and no request on it is
+  /// under way.
+  virtual void place(std::span<const std::int64_t> offsets) = 0;
 
   /// Starts to copy extent_bytes(extent) bytes out of `data`.
   virtual Ticket write(int extent, const void* data, Priority priority = Priority::normal) = 0;

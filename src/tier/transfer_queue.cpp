@@ -28,16 +28,26 @@ bool is_passing(std::int64_t result) {
 
 }  // namespace
 
-TransferQueue::TransferQueue(Extents extents, std::int64_t piece_bytes)
+TransferQueue::TransferQueue(TierExtents extents, std::int64_t piece_bytes)
     : extents_(std::move(extents)),
       piece_bytes_(piece_bytes),
       last_on_extent_(static_cast<std::size_t>(extents_.count()), 0) {
   require(piece_bytes > 0 && piece_bytes % kTierAlignment == 0, "a piece is a whole number of pages");
 }
 
+void TransferQueue::place(std::span<const std::int64_t> offsets) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < last_on_extent_.size() && i < offsets.size(); ++i) {
+    const bool moves = offsets[i] != extents_.offset_bytes(static_cast<int>(i));
+    require(!moves || last_on_extent_[i] == 0, "an extent is moved while a request on it is under way");
+  }
+  extents_.place(offsets);
+}
+
 Ticket TransferQueue::push(bool is_write, int extent, void* data, Priority priority) {
   require(reinterpret_cast<std::uintptr_t>(data) % kTierAlignment == 0, "a tier's buffer starts on a page");
   const std::int64_t padded_bytes = extents_.padded_bytes(extent);
+  require(padded_bytes == 0 || extents_.offset_bytes(extent) >= 0, "the extent has no place on the tier");
   const std::lock_guard lock(mutex_);
   const Ticket ticket = ++last_ticket_;
   (is_write ? stats_.writes : stats_.reads) += 1;

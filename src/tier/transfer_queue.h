@@ -32,9 +32,11 @@ struct Piece {
 /// them. Every piece taken must be completed, also after stop().
 class TransferQueue {
  public:
-  TransferQueue(Extents extents, std::int64_t piece_bytes);
+  TransferQueue(TierExtents extents, std::int64_t piece_bytes);
 
-  const Extents& extents() const { return extents_; }
+  const TierExtents& extents() const { return extents_; }
+  /// See Tier::place().
+  void place(std::span<const std::int64_t> offsets);
   Ticket push(bool is_write, int extent, void* data, Priority priority);
   void wait(Ticket ticket);
   bool done(Ticket ticket) const;
@@ -84,7 +86,8 @@ class TransferQueue {
   void throw_error() const;
   Lane& lane(bool is_write) { return lanes_[is_write ? 1 : 0]; }
 
-  const Extents extents_;
+  TierExtents extents_;  // sizes never change; offsets are guarded by mutex_, but the thread that places may
+                         // read them
   const std::int64_t piece_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable work_;

@@ -113,6 +113,22 @@ TEST(Fit, AutoIsNeverPredictedSlowerThanWindowInTheSamePool) {
   }
 }
 
+/// Each slot of a virtual pool has its own addresses: where they are many, page tables take memory too.
+TEST(Fit, AVirtualPoolCountsItsPageTables) {
+  StorageMap few, many;
+  few.slot_bytes.assign(4, std::int64_t{1} << 30);
+  many.slot_bytes.assign(64, std::int64_t{1} << 30);
+  few.storages = 4;
+  many.storages = 64;
+  const std::int64_t given = std::int64_t{4} << 30;
+  const auto fixed = [&](const StorageMap& map) {
+    return make_virtual_model(map, given)->rule(given).fixed_bytes;
+  };
+  EXPECT_LT(fixed(few), std::int64_t{1} << 20);
+  EXPECT_EQ(fixed(many) - fixed(few), (std::int64_t{64} << 30) / 512 - (std::int64_t{8} << 20));
+  EXPECT_EQ(make_virtual_model(many, given)->rule(given).budget_bytes, given - fixed(many));
+}
+
 TEST(Fit, OffsetsAreProvedAndDamageIsSeen) {
   int seen = 0, cases = 0;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
@@ -157,6 +173,11 @@ TEST(Fit, RefittingKeepsThePoolTheTierAndWhatIsInMemory) {
           ++refitted;
           EXPECT_EQ(next.pool_bytes, fit.pool_bytes);
           EXPECT_EQ(next.map.extent, fit.map.extent);
+          EXPECT_EQ(next.map.tier_bytes, fit.map.tier_bytes);
+          for (const ir::StorageId s : fit.training->problem.state()) {
+            const auto storage = static_cast<std::size_t>(s);
+            EXPECT_TRUE(fit.map.place(storage) < 0 || next.map.place(storage) == fit.map.place(storage));
+          }
           for (const plan::Standing& state : next.training->plan.boundary) {
             if (!state.on_tier) continue;
             EXPECT_GE(fit.map.extent[static_cast<std::size_t>(state.storage)], 0);
@@ -192,6 +213,8 @@ TEST(FitJson, APlanFileComesBackAsItWas) {
     EXPECT_EQ(back.pool_bytes, fit.pool_bytes);
     EXPECT_EQ(back.division.budget_bytes, budget);
     EXPECT_EQ(back.map.extent, fit.map.extent);
+    EXPECT_EQ(back.map.extent_offset, fit.map.extent_offset);
+    EXPECT_EQ(back.map.tier_bytes, fit.map.tier_bytes);
     EXPECT_EQ(back.pool->name(), fit.pool->name());
   }
 }
@@ -217,15 +240,18 @@ TEST(FitJson, DamageIsRefusedWithTheFilesName) {
   EXPECT_FALSE(refused(good));
   EXPECT_TRUE(refused(""));
   EXPECT_TRUE(refused("[]"));
-  EXPECT_TRUE(refused(with("\"version\":2", "\"version\":1")));
+  EXPECT_TRUE(refused(with("\"version\":3", "\"version\":2")));
   EXPECT_TRUE(refused(with("\"pool\":\"packed\"", "\"pool\":\"pond\"")));
   EXPECT_TRUE(refused(with("\"pool_bytes\":", "\"pool_bytes\":-")));
+  EXPECT_TRUE(refused(with("\"extents\":[", "\"extents\":[[-1,0],")));
+  EXPECT_TRUE(refused(with("\"tier_bytes\":", "\"tier_bytes\":-")));
   EXPECT_TRUE(refused(with("\"run\"", "\"wait\"")));
   EXPECT_TRUE(refused(with("\"offsets\":[", "\"offsets\":[1,")));
   EXPECT_TRUE(refused(good.substr(0, good.size() / 2)));
 }
 
-/// The state is where the plan in use wants it, whatever plans came before and in between.
+/// The state is where the plan in use wants it, whatever plans came before; what is not state may lie
+/// elsewhere on the tier from plan to plan.
 TEST(Fit, PlansReplacedInMidRunChangeNoBit) {
   for (const PoolKind pool : kPools) {
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
@@ -245,20 +271,24 @@ TEST(Fit, PlansReplacedInMidRunChangeNoBit) {
       }
       const auto hash = [&](const std::vector<int>& order) {
         const std::unique_ptr<Pool> memory = fits[0].pool->make_pool(fits[0].pool_bytes);
-        run::LazyTier tier(fits[0].map.extent_bytes);
-        run::Executor executor(*memory, fits[0].map, &tier, fits[0].training->plan.homes);
+        StorageMap map = fits[0].map;
+        run::LazyTier tier(map.extents());
+        run::Executor executor(*memory, map, &tier, fits[0].training->plan.homes);
         run::fill_state(executor, subject.training);
         kernels::StepContext context;
         for (const int which : order) {
           const auto i = std::min(static_cast<std::size_t>(which), fits.size() - 1);
+          map.extent_offset = fits[i].map.extent_offset;
+          tier.place(map.extent_offset);
           executor.run(subject.training, fits[i].training->plan, context);
           ++context.step;
         }
         return run::state_digest(executor, subject.training);
       };
       const auto expected = hash({0, 0, 0, 0, 0, 0, 0, 0});
-      EXPECT_EQ(hash({0, 1, 2, 3, 4, 4, 3, 0}), expected) << seed;
-      EXPECT_EQ(hash({4, 0, 3, 1, 2, 0, 4, 1}), expected) << seed;
+      EXPECT_EQ(hash({0, 1, 2, 3, 4, 4, 4, 4}), expected) << seed;
+      EXPECT_EQ(hash({0, 0, 1, 1, 1, 2, 2, 4}), expected) << seed;
+      EXPECT_EQ(hash({0, 2, 2, 3, 3, 3, 3, 4}), expected) << seed;
     }
   }
 }

@@ -35,7 +35,7 @@ TEST(FitTierSpace, ALimitThatNoPlanReachesIsNone) {
   const LimitedSubject subject(1);
   const StorageMap map = map_slots(subject.steps.all());
   std::int64_t all = 0;
-  for (const std::int64_t bytes : map.storage_bytes()) all += bytes;
+  for (const std::int64_t bytes : map.storage_bytes()) all += plan::place_bytes(bytes);
   EXPECT_EQ(limit_that_counts(subject.steps, all), plan::kNoLimit);
   EXPECT_EQ(limit_that_counts(subject.steps, all - 1), all - 1);
   EXPECT_EQ(limit_that_counts(subject.steps, 0), 0);
@@ -61,12 +61,12 @@ TEST(FitTierSpace, IsKeptOrTheRefusalNamesWhatWouldDo) {
         const Fit any = first_fit(subject.steps, subject.request(budget, pool, policy, plan::kNoLimit));
         const plan::Profile profile = plan::random_profile(any.training->problem, 1, 1e8);
         for (const int quarters : {3, 1, 0}) {
-          const std::int64_t space = any.map.tier_bytes() * quarters / 4;
+          const std::int64_t space = any.map.tier_bytes * quarters / 4;
           const Request request = subject.request(budget, pool, policy, space);
           try {
             first_fit(subject.steps, request);
             const Fit fit = best_fit(subject.steps, request, &profile);
-            EXPECT_LE(fit.map.tier_bytes(), space);
+            EXPECT_LE(fit.map.tier_bytes, space);
             EXPECT_LE(fit.pool_bytes, budget - 1000);
             EXPECT_TRUE(plan::check(fit.training->problem, fit.training->plan).ok);
             ++kept;
@@ -75,11 +75,11 @@ TEST(FitTierSpace, IsKeptOrTheRefusalNamesWhatWouldDo) {
             EXPECT_GT(error.needed_bytes(), budget);
             EXPECT_GT(error.needed_tier_bytes(), space);
             EXPECT_LE(first_fit(subject.steps, subject.request(error.needed_bytes(), pool, policy, space))
-                          .map.tier_bytes(),
+                          .map.tier_bytes,
                       space);
             EXPECT_LE(
                 first_fit(subject.steps, subject.request(budget, pool, policy, error.needed_tier_bytes()))
-                    .map.tier_bytes(),
+                    .map.tier_bytes,
                 error.needed_tier_bytes());
           }
         }

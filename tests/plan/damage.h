@@ -19,7 +19,9 @@ class Damage {
 
   /// One thing, and what it was.
   std::string any() {
-    switch (dice_.below(8)) {
+    switch (dice_.below(9)) {
+      case 8:
+        return other_place();
       case 0:
         return other_variant();
       case 1:
@@ -63,6 +65,21 @@ class Damage {
         return "where storage " + std::to_string(changed.storage) + " stands";
       }
     }
+  }
+
+  /// A storage lies elsewhere on the tier: where another does, or a page further.
+  std::string other_place() {
+    std::vector<std::size_t> placed;
+    for (std::size_t s = 0; s < plan_.places.size(); ++s) {
+      if (plan_.places[s] >= 0) placed.push_back(s);
+    }
+    if (placed.size() < 2) return simple();
+    const auto pick = [&] {
+      return placed[static_cast<std::size_t>(dice_.below(static_cast<std::int64_t>(placed.size())))];
+    };
+    const std::size_t s = pick();
+    plan_.places[s] = dice_.one_in(3) ? plan_.places[s] + kTierGrain : plan_.places[pick()];
+    return "another place of storage " + std::to_string(s);
   }
 
   /// An op, or one run of several, has another kernel.
@@ -158,6 +175,9 @@ class Damage {
       return false;
     });
     if (i == list_.size()) return i;
+    for (const ir::StorageId s :
+         {pair.from, list_[i - 1].action == Action::adopt ? list_[i - 1].from : pair.from})
+      give_place(s);
     const std::size_t before = list_.size();
     if (list_[i - 1].action == Action::adopt && list_[i - 1].id == pair.to) {
       list_.insert(at(i - 1), {{Action::swap_out, list_[i - 1].from}, {Action::wait, list_[i - 1].from}});
@@ -169,6 +189,15 @@ class Damage {
     const std::size_t now = i + (list_.size() - before);
     list_.insert(at(now), {{Action::release, pair.to}, {Action::adopt, pair.to, 0, pair.from}});
     return now + 1;
+  }
+
+  /// A place of its own, if it has none.
+  void give_place(ir::StorageId storage) {
+    if (plan_.places.empty() || plan_.places[static_cast<std::size_t>(storage)] >= 0) return;
+    std::int64_t end = 0;
+    for (std::size_t s = 0; s < plan_.places.size(); ++s)
+      end = std::max(end, plan_.places[s] + place_bytes(problem_.storages[s].size_bytes));
+    plan_.places[static_cast<std::size_t>(storage)] = place_bytes(end);
   }
 
   const Problem& problem_;

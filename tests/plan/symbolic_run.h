@@ -148,6 +148,24 @@ class SymbolicRun {
     (direction == Transfer::read ? cell.memory : cell.tier) = garbage();
   }
 
+  /// What others have at the storage's place on the tier is gone, and what is being moved there is torn.
+  void write_over(ir::StorageId s) {
+    if (plan_.places.empty()) return;
+    const auto begin_of = [&](std::size_t i) { return plan_.places[i]; };
+    const auto end_of = [&](std::size_t i) {
+      return begin_of(i) + (problem_.storages[i].size_bytes + 4095) / 4096 * 4096;
+    };
+    const auto own = static_cast<std::size_t>(s);
+    if (begin_of(own) < 0) wrong_ = "it has no place on the tier";
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (i == own || begin_of(i) < 0 || begin_of(i) >= end_of(own) || begin_of(own) >= end_of(i)) continue;
+      cells_[i].tier = garbage();
+      if (cells_[i].pending == Transfer::none) continue;
+      cells_[i].torn = true;
+      at(s).torn = true;
+    }
+  }
+
   void obey(const Instruction& in) {
     if (in.action == Action::run) return obey_run(in);
     Cell& cell = at(in.id);
@@ -164,6 +182,7 @@ class SymbolicRun {
       case Action::swap_out:
         if (!cell.mapped) wrong_ = "nothing is there to be written";
         begin(cell, Transfer::write);
+        write_over(in.id);
         break;
       case Action::wait:
         if (cell.pending != Transfer::none) complete(cell);

@@ -24,7 +24,7 @@ struct TracedStep {
     plan::prove(problem, plan);
     const plan::Plan* const plans[] = {&plan};
     fit::map_extents(map, plans);
-    run::LazyTier tier(map.extent_bytes);
+    run::LazyTier tier(map.extents());
     VirtualPool pool(map.slot_bytes, VirtualPoolRule(keep), problem.budget_bytes + problem.fixed_bytes);
     run::Executor executor(pool, map, &tier);
     run::fill_state(executor, executable);

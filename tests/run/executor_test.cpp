@@ -156,7 +156,7 @@ TEST(Executor, SwappingChangesNoBit) {
         const plan::Plan* const plans[] = {&plan};
         map_extents(map, plans);
         VirtualPool pool(map.slot_bytes, capacity, true);
-        LazyTier tier(map.extent_bytes);
+        LazyTier tier(map.extents());
         Executor executor(pool, map, &tier);
         EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected)
             << policy.name << " seed " << seed << " part " << part;
@@ -188,7 +188,7 @@ TEST(Executor, PlacesThatChangeChangeNoBit) {
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
     PackedPool pool(map.slot_bytes, layout.pool_bytes, true);
-    LazyTier tier(map.extent_bytes);
+    LazyTier tier(map.extents());
     Executor executor(pool, map, &tier, plan.homes);
     EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
     EXPECT_LE(pool.peak_bytes(), layout.pool_bytes);
@@ -222,7 +222,7 @@ TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
     VirtualPool pool(map.slot_bytes, capacity, false);
-    LazyTier tier(map.extent_bytes);
+    LazyTier tier(map.extents());
     Executor executor(pool, map, &tier);
     fill_state(executor, step);
     constexpr int kWarmUp = 4, kSteps = 8;
@@ -262,7 +262,7 @@ TEST(Executor, WritingOverWhatIsMadeAnewChangesNoBit) {
     map_extents(map, plans);
     for (const bool poison : {true, false}) {
       VirtualPool pool(map.slot_bytes, capacity, poison);
-      LazyTier tier(map.extent_bytes);
+      LazyTier tier(map.extents());
       Executor executor(pool, map, &tier);
       EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
       EXPECT_EQ(pool.peak_bytes(), plan.summary.peak_bytes + problem.fixed_bytes) << seed;
@@ -316,7 +316,7 @@ TEST(Executor, WhatIsMadeAnewIsStillOnTheTier) {
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
     VirtualPool pool(map.slot_bytes, kPlenty, true);
-    LazyTier tier(map.extent_bytes);
+    LazyTier tier(map.extents());
     Executor executor(pool, map, &tier);
     EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
   }
@@ -337,7 +337,7 @@ TEST(Executor, MeasuredPeakIsThePlannedOne) {
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
     VirtualPool pool(map.slot_bytes, capacity, true);
-    LazyTier tier(map.extent_bytes);
+    LazyTier tier(map.extents());
     Executor executor(pool, map, &tier);
     fill_state(executor, step);
     executor.run(step, plan, context(0));
@@ -358,7 +358,7 @@ TEST(Executor, StateCanBeReadAndWrittenBetweenStepsWithinTheBudget) {
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
     VirtualPool pool(map.slot_bytes, capacity, true);
-    LazyTier tier(map.extent_bytes);
+    LazyTier tier(map.extents());
     Executor executor(pool, map, &tier);
     fill_state(executor, step);
     std::uint64_t digest = 0;
@@ -390,7 +390,7 @@ TEST(Executor, PlansCanBeChangedBetweenSteps) {
     map_extents(map, pointers);
     const std::int64_t capacity = capacity_for(map, in_memory);
     VirtualPool pool(map.slot_bytes, capacity, true);
-    LazyTier tier(map.extent_bytes);
+    LazyTier tier(map.extents());
     Executor executor(pool, map, &tier);
     fill_state(executor, step);
     for (std::uint64_t i = 0; i < 5; ++i) executor.run(step, plans[i % 3], context(i));
@@ -410,7 +410,7 @@ TEST(Executor, TierErrorsSurfaceAndNothingHangs) {
   int failed = 0;
   for (std::int64_t fail_at = 0; fail_at < 60; ++fail_at) {
     VirtualPool pool(map.slot_bytes, capacity, true);
-    LazyTier tier(map.extent_bytes, fail_at);
+    LazyTier tier(map.extents(), fail_at);
     Executor executor(pool, map, &tier);
     try {
       fill_state(executor, step);

@@ -44,8 +44,6 @@ class Mutations : public testing::Test {
 
   std::uint64_t run(const plan::Plan& given) {
     plan::Plan plan = given;
-    map_.extent.assign(map_.extent.size(), -1);
-    map_.extent_bytes.clear();
     const plan::Plan* const plans[] = {&plan};
     map_extents(map_, plans);
     if (!packed_) {
@@ -61,7 +59,7 @@ class Mutations : public testing::Test {
   }
 
   std::uint64_t run_in(Pool& pool, const plan::Plan& plan) const {
-    LazyTier tier(map_.extent_bytes);
+    LazyTier tier(map_.extents());
     Executor executor(pool, map_, &tier, plan.homes);
     fill_state(executor, step_);
     std::uint64_t digest = 0;

@@ -156,14 +156,20 @@ inline lower::Executable toy_executable(const plan::RandomStep& step, const ToyO
 
 /// A tier that does nothing until it must: bytes move when they are waited for, and a buffer being read into
 /// is filled with garbage until then. Whoever touches a buffer too early, or changes one being written, gets
-/// wrong results. Fails from the `fail_at`-th request on.
+/// wrong results, and so does who reads what another extent at the same place has written over. Fails from
+/// the `fail_at`-th request on.
 class LazyTier final : public Tier {
  public:
-  explicit LazyTier(std::vector<std::int64_t> extent_bytes, std::int64_t fail_at = -1)
-      : sizes_(std::move(extent_bytes)), stored_(sizes_.size()), fail_at_(fail_at) {}
+  explicit LazyTier(TierExtents extents, std::int64_t fail_at = -1)
+      : extents_(std::move(extents)),
+        file_(static_cast<std::size_t>(extents_.total_bytes())),
+        written_(static_cast<std::size_t>(extents_.count()), false),
+        fail_at_(fail_at) {}
 
-  int extent_count() const override { return static_cast<int>(sizes_.size()); }
-  std::int64_t extent_bytes(int extent) const override { return sizes_[static_cast<std::size_t>(extent)]; }
+  int extent_count() const override { return extents_.count(); }
+  std::int64_t extent_bytes(int extent) const override { return extents_.size_bytes(extent); }
+  std::int64_t extent_offset(int extent) const override { return extents_.offset_bytes(extent); }
+  void place(std::span<const std::int64_t> offsets) override { extents_.place(offsets); }
   Ticket write(int extent, const void* data, Priority) override {
     requests_[++last_] = {extent, const_cast<void*>(data), true};
     return last_;
@@ -178,13 +184,15 @@ class LazyTier final : public Tier {
     const auto found = requests_.find(ticket);
     if (found == requests_.end()) return;
     const auto [extent, data, is_write] = found->second;
-    auto& bytes = stored_[static_cast<std::size_t>(extent)];
+    char* bytes = file_.data() + extent_offset(extent);
     const auto size = static_cast<std::size_t>(extent_bytes(extent));
     if (is_write) {
-      bytes.assign(static_cast<const char*>(data), static_cast<const char*>(data) + size);
+      std::memcpy(bytes, data, size);
+      written_[static_cast<std::size_t>(extent)] = true;
     } else {
-      if (bytes.size() != size) throw RunError("read of an extent that was never written");
-      std::memcpy(data, bytes.data(), size);
+      if (!written_[static_cast<std::size_t>(extent)])
+        throw RunError("read of an extent that was never written");
+      std::memcpy(data, bytes, size);
     }
     (is_write ? stats_.written_bytes : stats_.read_bytes) += extent_bytes(extent);
     requests_.erase(found);
@@ -199,8 +207,9 @@ class LazyTier final : public Tier {
     void* data;
     bool is_write;
   };
-  std::vector<std::int64_t> sizes_;
-  std::vector<std::vector<char>> stored_;
+  TierExtents extents_;
+  std::vector<char> file_;
+  std::vector<bool> written_;
   std::map<Ticket, Request> requests_;
   Ticket last_ = 0;
   TierStats stats_;

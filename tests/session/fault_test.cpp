@@ -88,7 +88,7 @@ class Subject {
 
 /// A tier in memory that goes wrong as told, below the check of what comes back.
 TierMaker faulty_tier(const FaultyTierOptions& faults) {
-  return [=](TierOptions options, const std::vector<std::int64_t>& extents) {
+  return [=](TierOptions options, const TierExtents& extents) {
     options.kind = TierKind::ram;
     options.verify = VerifyMode::full;
     options.wrap = [&](std::unique_ptr<Tier> inner) {
@@ -100,7 +100,7 @@ TierMaker faulty_tier(const FaultyTierOptions& faults) {
 
 /// A tier on disk whose system calls go wrong as told.
 TierMaker faulty_disk(const std::shared_ptr<FaultyFileIo>& io, TierKind kind) {
-  return [=](TierOptions options, const std::vector<std::int64_t>& extents) {
+  return [=](TierOptions options, const TierExtents& extents) {
     options.kind = kind;
     options.file_io = io;
     return make_tier(options, extents);
