@@ -43,7 +43,7 @@ void map_extents(StorageMap& map, std::span<const plan::Plan* const> plans);
 /// Gives those an extent too that another map has one for, without a place; and the tier that one's size, if
 /// it is larger.
 void add_extents(StorageMap& map, const StorageMap& other);
-/// TierExtents lie at these places from now on, by storage.
+/// The extents lie at these places from now on, by storage.
 void move_extents(StorageMap& map, std::span<const std::int64_t> places);
 
 }  // namespace penstock::fit

@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-/// Which extents a tier has, and where each lies in its file, on a boundary of kTierAlignment. TierExtents
+/// Which extents a tier has, and where each lies in its file, on a boundary of kTierAlignment. Those
 /// that hold something at different times only may lie at the same place.
 class TierExtents {
  public:
