@@ -22,7 +22,7 @@ const std::map<std::string, Folders>& allowed() {
       {"autodiff", {"ir"}},
       {"kernels", {"ir"}},
       {"lower", {"ir", "kernels"}},
-      {"plan", {"ir"}},
+      {"plan", {"ir", "memory"}},
       {"memory", {}},
       {"tier", {}},
       {"fit", {"ir", "plan", "memory", "tier", "kernels", "lower"}},
