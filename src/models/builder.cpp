@@ -70,7 +70,7 @@ std::string NetworkBuilder::Impl::layer_name(const std::string& name, Value x, c
       throw UserError(fmt::format("two layers are called {}; give each its own name", full));
     return full;
   }
-  const std::string plain = fmt::format("{}.{}", base.empty() ? tensor(x).name : base, suffix);
+  std::string plain = fmt::format("{}.{}", base.empty() ? tensor(x).name : base, suffix);
   if (layers.try_emplace(plain, 1).second) return plain;
   std::string made;
   int number = layers[plain];
