@@ -7,38 +7,14 @@ they are missing). Each run is a fresh process; speeds are those of the best ste
 usage: saving_memory.py --penstock PENSTOCK [--batch 64] [--memory 1GiB,2GiB] [--swap-memory 2GiB] [--rounds 2] [--steps 3]
 """
 import argparse
-import contextlib
 import json
-import os
 import pathlib
 import statistics
 import subprocess
 import tempfile
 
+import cgroups
 import contenders
-
-CGROUPS = pathlib.Path("/sys/fs/cgroup/memory")
-
-
-@contextlib.contextmanager
-def swap_cgroup(limit, folder):
-    """A cgroup of limited memory on a machine with a swap file; None where that cannot be made."""
-    group, swap = CGROUPS / f"penstock-peer-{os.getpid()}", pathlib.Path(folder) / "swap"
-    try:
-        group.mkdir()
-    except OSError:
-        yield None
-        return
-    try:
-        (group / "memory.limit_in_bytes").write_text(limit.replace("GiB", "G").replace("MiB", "M"))
-        subprocess.run(["fallocate", "-l", "12G", str(swap)], check=True)
-        swap.chmod(0o600)
-        subprocess.run(["mkswap", str(swap)], check=True, capture_output=True)
-        subprocess.run(["swapon", str(swap)], check=True)
-        yield ["sh", "-c", f"echo $$ > {group}/cgroup.procs && exec \"$@\"", "sh"]
-    finally:
-        subprocess.run(["swapoff", str(swap)], check=False)
-        group.rmdir()
 
 
 def penstock(options, memory, folder):
@@ -51,11 +27,11 @@ def torch(options, mode, folder, **more):
 
 
 def in_swap(options, folder):
-    with swap_cgroup(options.swap_memory, folder) as prefix:
-        if prefix is None:
-            return None
+    if not cgroups.can_be_made():
+        return None
+    with cgroups.cgroup(cgroups.bytes_of(options.swap_memory)) as group, cgroups.swap_file(folder, 12):
         try:
-            return torch(options, "eager", folder, prefix=prefix, steps=2, timeout=options.timeout)
+            return torch(options, "eager", folder, prefix=cgroups.entering(group), steps=2, timeout=options.timeout)
         except subprocess.TimeoutExpired:
             return None
 

@@ -28,6 +28,12 @@ void* take_or_throw(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
+/// Read by LeakSanitizer. Where memory fails it while it generates code, oneDNN throws past what it holds.
+extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+  return "leak:libdnnl.so";
+}
+
 void* operator new(std::size_t size) {
   return take_or_throw(size, 0);
 }
