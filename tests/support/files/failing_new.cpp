@@ -29,8 +29,8 @@ void* take_or_throw(std::size_t size, std::size_t alignment) {
 }  // namespace
 
 /// Read by LeakSanitizer. Where memory fails it while it generates code, oneDNN throws past what it holds.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
-extern "C" const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() {
   return "leak:libdnnl.so";
 }
 
