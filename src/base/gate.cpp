@@ -4,14 +4,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <climits>
 
 namespace penstock {
 namespace {
 
-/// A parallel part of a kernel seldom takes longer than this beyond its first thread, on cores of its own.
-constexpr std::chrono::microseconds kSpin{50};
 /// Looks at the clock after so many looks at the gate.
 constexpr int kLooks = 32;
 
@@ -38,8 +35,8 @@ void Gate::open() {
   }
 }
 
-void Gate::wait(std::uint32_t seen) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
+void Gate::wait(std::uint32_t seen, std::chrono::nanoseconds spin) {
+  const auto end = std::chrono::steady_clock::now() + spin;
   do {
     for (int look = 0; look < kLooks; ++look) {
       if (now() != seen) return;

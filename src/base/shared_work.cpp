@@ -137,14 +137,16 @@ bool next_dynamic(long* begin, long* end) {
   return true;
 }
 
-void enter_team(Team& team, int number, int threads) {
+void do_part(Team& team, int number, int threads, Team::Body body, void* data) {
+  const Member outer_member = member;
+  const Loop outer_loop = loop;
+  const int outer_threads = threads_of_scope;
   member = {&team, number, threads, true, 0};
   threads_of_scope = threads;
-}
-
-void leave_team() {
-  member = {};
-  threads_of_scope = 0;
+  body(data);
+  member = outer_member;
+  loop = outer_loop;
+  threads_of_scope = outer_threads;
 }
 
 }  // namespace penstock::shared_work

@@ -27,8 +27,7 @@ bool next_static(long* begin, long* end);
 void begin_dynamic_loop(long begin, long end, long step, long chunk);
 bool next_dynamic(long* begin, long* end);
 
-/// The calling thread is number `number` of `threads` of a team from now on; for Team.
-void enter_team(Team& team, int number, int threads);
-void leave_team();
+/// Calls body(data) as number `number` of `threads` of a team; for Team.
+void do_part(Team& team, int number, int threads, Team::Body body, void* data);
 
 }  // namespace penstock::shared_work

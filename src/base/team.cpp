@@ -1,8 +1,10 @@
 #include "base/team.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "base/shared_work.h"
@@ -10,6 +12,14 @@
 
 namespace penstock {
 namespace {
+
+/// A parallel part of a kernel seldom takes longer than this beyond its first thread, on cores of its own.
+constexpr std::chrono::microseconds kSpin{50};
+/// Who spins on the core of the thread that it waits for waits for itself.
+constexpr std::chrono::microseconds kNoSpin{0};
+
+/// Of the calling thread in its team, whichever part it does: its caller is 0.
+thread_local constinit int thread_number = 0;
 
 constexpr int kIterationBits = 40;
 constexpr std::uint64_t kIterations = (std::uint64_t{1} << kIterationBits) - 1;
@@ -34,16 +44,29 @@ void Team::reserve(int threads) {
   }
 }
 
+bool Team::Worker::take_part() {
+  // Most looks find it taken, and need not own the cache line.
+  return part_is_free.load(std::memory_order_relaxed) &&
+         part_is_free.exchange(false, std::memory_order_acquire);
+}
+
+void Team::wait(Gate& gate, std::uint32_t seen, int first, int end) {
+  places_.see(thread_number, ::sched_getcpu());
+  gate.wait(seen, places_.shares(thread_number, first, end) ? kNoSpin : kSpin);
+}
+
 void Team::work(int number, Worker& worker) {
-  std::uint32_t seen = 0;
+  thread_number = number;
   while (true) {
-    worker.begin.wait(seen);
-    ++seen;
+    const std::uint32_t seen = worker.begin.now();
     if (stopping_) return;
-    shared_work::enter_team(*this, number, threads_);
-    body_(data_);
-    shared_work::leave_team();
-    if (working_.fetch_sub(1) == 1) done_.open();
+    if (worker.take_part()) {
+      places_.see(number, ::sched_getcpu());
+      shared_work::do_part(*this, number, threads_, body_, data_);
+      if (working_.fetch_sub(1) == 1) done_.open();
+    } else {
+      wait(worker.begin, seen, 0, 1);
+    }
   }
 }
 
@@ -55,17 +78,30 @@ void Team::start(int threads, Body body, void* data) {
   taken_.store(0, std::memory_order_relaxed);
   working_.store(threads - 1, std::memory_order_relaxed);
   done_seen_ = done_.now();
-  for (int i = 0; i + 1 < threads; ++i) workers_[static_cast<std::size_t>(i)]->begin.open();
+  places_.see(0, ::sched_getcpu());
+  for (int i = 0; i + 1 < threads; ++i) {
+    Worker& worker = *workers_[static_cast<std::size_t>(i)];
+    worker.part_is_free.store(true, std::memory_order_release);
+    worker.begin.open();
+  }
 }
 
 void Team::finish() {
-  if (threads_ > 1) done_.wait(done_seen_);
+  if (threads_ == 1) return;
+  for (int number = 1; number < threads_; ++number) {
+    if (!workers_[static_cast<std::size_t>(number) - 1]->take_part()) continue;
+    shared_work::do_part(*this, number, threads_, body_, data_);
+    // Where a worker ends the last part it opens the gate, and the caller must have seen that before it goes
+    // on.
+    if (working_.fetch_sub(1) == 1) return;
+  }
+  wait(done_, done_seen_, 1, threads_);
 }
 
 void Team::barrier() {
   const std::uint32_t seen = barrier_.now();
   if (arrived_.fetch_add(1) + 1 < threads_) {
-    barrier_.wait(seen);
+    wait(barrier_, seen, 0, threads_);
   } else {
     arrived_.store(0, std::memory_order_relaxed);
     barrier_.open();

@@ -7,10 +7,17 @@
 #include <vector>
 
 #include "base/gate.h"
+#include "base/places.h"
 
 namespace penstock {
 
-/// The threads that share the work of one thread's kernels.
+/// The threads that share the work of one thread's kernels. Each has a part of it, under its number.
+///
+/// A caller that is done with its own part also does those that their workers have not begun, each under its
+/// own number, so the results are the same: beside other busy processes a worker may be without a core for
+/// milliseconds. Parts may wait for each other all the same. A thread does one part at a time, and the caller
+/// takes others only when its own has ended, so a part that nobody has begun has a worker that is on its way
+/// to it.
 class Team {
  public:
   using Body = void (*)(void* data);
@@ -23,11 +30,11 @@ class Team {
   /// Has so many threads from now on, the caller among them. Throws RunError if the system gives none.
   void reserve(int threads);
   /// The others of `threads`, which must have been reserved, call body(data); the caller does so itself, as
-  /// number 0, and then finish(), which returns when all have.
+  /// number 0, and then finish(), which returns when all parts are done.
   void start(int threads, Body body, void* data);
   void finish();
 
-  /// Returns when all who were started have come here.
+  /// Returns when all parts have come here.
   void barrier();
   /// Takes the next `count` of the iterations of loop `loop` (counted from 1, by each thread for itself) that
   /// nobody has taken, and returns the first of them. Who gets `total` or more gets none.
@@ -36,13 +43,20 @@ class Team {
  private:
   struct alignas(64) Worker {
     Gate begin;
+    std::atomic<bool> part_is_free{false};
     std::thread thread;
+
+    /// True for the one thread that shall do the part.
+    bool take_part();
   };
   void work(int number, Worker& worker);
+  /// Waits for threads from `first` to before `end`.
+  void wait(Gate& gate, std::uint32_t seen, int first, int end);
 
   std::vector<std::unique_ptr<Worker>> workers_;
-  bool stopping_ = false;
-  // What is done now; written while all workers wait.
+  std::atomic<bool> stopping_{false};
+  Places places_;
+  // What is done now; written while no part is free or begun, and read by who has taken one.
   Body body_ = nullptr;
   void* data_ = nullptr;
   int threads_ = 1;

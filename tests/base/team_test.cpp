@@ -6,13 +6,18 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/openmp.h"
+#include "base/threads.h"
 
 namespace penstock {
 namespace {
+
+constexpr std::chrono::microseconds kSpin{50};
 
 /// Which thread did each iteration, of loops that OpenMP's directives share out.
 struct Division {
@@ -138,6 +143,98 @@ TEST(Team, NobodyPassesABarrierBeforeAllAreThere) {
   }
 }
 
+/// Workers that have no core until they are let go.
+class NoCores {
+ public:
+  NoCores() {
+    cores = 0;
+    set_thread_maker([](std::function<void()> body) {
+      return std::thread([body = std::move(body)] {
+        cores.wait(0);
+        body();
+      });
+    });
+  }
+  ~NoCores() { set_thread_maker(nullptr); }
+  NoCores(const NoCores&) = delete;
+  NoCores& operator=(const NoCores&) = delete;
+
+  static void let_go() {
+    cores = 1;
+    cores.notify_all();
+  }
+
+ private:
+  inline static std::atomic<int> cores{0};
+};
+
+struct Parts {
+  std::vector<std::thread::id> by = std::vector<std::thread::id>(4);
+  std::vector<int> loop = std::vector<int>(16, -1);
+  std::vector<int> times = std::vector<int>(16, 0);
+};
+
+/// What each part of a team of four is given.
+Parts parts_of_four() {
+  Parts parts;
+#pragma omp parallel num_threads(4)
+  {
+    parts.by[static_cast<std::size_t>(omp_get_thread_num())] = std::this_thread::get_id();
+#pragma omp for schedule(static) nowait
+    for (int i = 0; i < 16; ++i) parts.loop[static_cast<std::size_t>(i)] = omp_get_thread_num();
+#pragma omp for schedule(dynamic) nowait
+    for (int i = 0; i < 16; ++i) ++parts.times[static_cast<std::size_t>(i)];
+  }
+  return parts;
+}
+
+TEST(ThreadScope, TheCallerDoesThePartsOfWorkersWithoutACore) {
+  // A thread's team is its own and stays: this one has workers that do not come.
+  std::thread caller([] {
+    const NoCores none;
+    const ThreadScope scope(4);
+    const Parts parts = parts_of_four();
+    EXPECT_EQ(parts.by, std::vector<std::thread::id>(4, std::this_thread::get_id()));
+    for (int i = 0; i < 16; ++i) EXPECT_EQ(parts.loop[static_cast<std::size_t>(i)], i / 4);
+    EXPECT_EQ(parts.times, std::vector<int>(16, 1));
+    EXPECT_EQ(omp_get_max_threads(), 4);
+    EXPECT_EQ(omp_get_num_threads(), 1);
+    NoCores::let_go();
+    for (int round = 0; round < 1000; ++round) {
+      const Parts later = parts_of_four();
+      ASSERT_EQ(later.loop, parts.loop);
+      ASSERT_EQ(later.times, parts.times);
+    }
+  });
+  caller.join();
+}
+
+TEST(Team, PartsWaitForWorkersThatComeLate) {
+  const NoCores none;
+  Team team;
+  team.reserve(3);
+  Phases phases{&team};
+  const auto body = [](void* data) {
+    auto& in = *static_cast<Phases*>(data);
+    ++in.first;
+    in.team->barrier();
+    if (in.first < 3) in.early = true;
+  };
+  std::thread later([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    NoCores::let_go();
+  });
+  for (int round = 0; round < 100; ++round) {
+    phases.first = 0;
+    team.start(3, body, &phases);
+    body(&phases);
+    team.finish();
+    ASSERT_FALSE(phases.early);
+    ASSERT_EQ(phases.first, 3);
+  }
+  later.join();
+}
+
 double cpu_seconds_of_this_thread() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -153,7 +250,7 @@ TEST(Gate, WhoWaitsLongLeavesTheCoreToOthers) {
     gate.open();
   });
   const double before = cpu_seconds_of_this_thread();
-  gate.wait(seen);
+  gate.wait(seen, kSpin);
   EXPECT_LT(cpu_seconds_of_this_thread() - before, std::chrono::duration<double>(kWait).count() / 10);
   opener.join();
 }
@@ -164,13 +261,13 @@ TEST(Gate, NoOpeningIsMissed) {
   constexpr std::uint32_t kRounds = 20'000;
   std::thread other([&] {
     for (std::uint32_t round = 0; round < kRounds; ++round) {
-      there.wait(round);
+      there.wait(round, kSpin);
       back.open();
     }
   });
   for (std::uint32_t round = 0; round < kRounds; ++round) {
     there.open();
-    back.wait(round);
+    back.wait(round, kSpin);
     // Long enough, now and then, for the other to fall asleep.
     if (round % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
