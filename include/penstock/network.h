@@ -181,7 +181,7 @@ class NetworkBuilder {
 
   const Extents& shape(Value value) const;
   DType dtype(Value value) const;
-  const std::string& name(Value value) const;
+  std::string name(Value value) const;
 
   /// While it lives, names of layers and parameters begin with its own: Scope block(net, "layer1.0").
   class Scope {

@@ -70,7 +70,7 @@ class BackwardBuilder : public RuleContext {
     std::vector<TensorId> outputs;
     outputs.reserve(of_inputs.size());
     for (const std::size_t input : of_inputs) outputs.push_back(make_gradient(op_.inputs[input]));
-    append(kind, op_.name + "." + suffix, std::move(inputs), outputs, std::move(attrs));
+    append(kind, op_.name + "." + suffix, inputs, outputs, std::move(attrs));
     for (std::size_t i = 0; i < outputs.size(); ++i) pass(of_inputs[i], outputs[i]);
     return outputs;
   }
@@ -83,7 +83,7 @@ class BackwardBuilder : public RuleContext {
   TensorId emit_intermediate(ir::OpKind kind, const std::string& suffix, std::vector<TensorId> inputs,
                              ir::Attrs attrs, TensorId like) override {
     const TensorId output = add_gradient(graph_.tensor(like).name + ".grad." + suffix, like);
-    append(kind, op_.name + "." + suffix, std::move(inputs), {output}, std::move(attrs));
+    append(kind, op_.name + "." + suffix, inputs, {output}, std::move(attrs));
     return output;
   }
 
@@ -94,7 +94,7 @@ class BackwardBuilder : public RuleContext {
       const std::string name = op_.name + "." + suffix + ".grad" + std::to_string(unnamed_++);
       outputs.push_back(graph_.add_tensor(name, ir::DType::f32, shape, ir::Role::gradient));
     }
-    append(kind, op_.name + "." + suffix, std::move(inputs), outputs, std::move(attrs));
+    append(kind, op_.name + "." + suffix, inputs, outputs, std::move(attrs));
     return outputs;
   }
 
@@ -186,12 +186,11 @@ class BackwardBuilder : public RuleContext {
     return add_gradient(number == 0 ? name : name + "." + std::to_string(number), of);
   }
 
-  void append(ir::OpKind kind, std::string name, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
-              ir::Attrs attrs) {
+  void append(ir::OpKind kind, std::string name, const std::vector<TensorId>& inputs,
+              const std::vector<TensorId>& outputs, ir::Attrs attrs) {
     require(std::find(inputs.begin(), inputs.end(), kNone) == inputs.end(),
             "append_backward: a gradient is needed of an output that has none");
-    graph_.add_op({kind, ir::Phase::backward, std::move(name), std::move(inputs), std::move(outputs),
-                   std::move(attrs)});
+    graph_.add_op({kind, ir::Phase::backward, std::move(name), inputs, outputs, std::move(attrs)});
   }
 
   Graph& graph_;

@@ -12,6 +12,13 @@ void batch_norm_rule(RuleContext& context) {
           "batch norm with running statistics has no gradient rule");
   ir::NormAttrs backward{attrs.epsilon};
   TensorId dy = context.dy();
+  if (attrs.silu) {
+    backward.silu = true;
+    context.emit(OpKind::batch_norm_silu_backward, "backward",
+                 {context.in(0), dy, context.in(1), context.in(2), context.in(3), context.in(4)}, backward,
+                 {0, 1, 2});
+    return;
+  }
   std::vector<TensorId> inputs{context.in(0), dy, context.in(1), context.in(3), context.in(4)};
   std::vector<std::size_t> of_inputs{0, 1, 2};
   const bool residual = attrs.add && context.needs(5);

@@ -26,8 +26,7 @@ std::vector<std::int64_t> repeated_axes(const ir::Shape& x, const ir::Shape& y) 
 }
 
 /// The program without inputs that it does not use, and those that it does.
-std::pair<Program, std::vector<TensorId>> without_unused(const Program& program,
-                                                         const std::vector<TensorId>& inputs) {
+std::pair<Program, std::vector<TensorId>> without_unused(const Program& program, const ir::IdList& inputs) {
   const std::vector<bool> used = ir::used_inputs(program);
   std::vector<TensorId> kept;
   std::vector<std::int32_t> number;
@@ -68,7 +67,7 @@ void pointwise_rule(RuleContext& context) {
   }
   // Outputs that lead nowhere have no gradient: the program is looked at without them.
   std::vector<std::size_t> live;
-  std::vector<TensorId> inputs = context.op().inputs;
+  ir::IdList inputs = context.op().inputs;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     if (context.gradient(i) == ir::kNone) continue;
     live.push_back(i);
@@ -104,7 +103,7 @@ void reduce_rule(RuleContext& context) {
   const auto& attrs = context.op().attrs_as<ir::ReduceAttrs>();
   const ir::Shape x = context.shape(context.in(0));
   ir::Shape y = x;
-  for (const std::int64_t axis : attrs.axes) y[static_cast<std::size_t>(axis)] = 1;
+  for (const std::int64_t axis : attrs.axes) y.set(static_cast<std::size_t>(axis), 1);
   TensorId dy = context.dy();
   TensorId result = context.out(0);
   if (context.shape(dy) != y) {

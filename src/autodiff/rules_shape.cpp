@@ -9,8 +9,7 @@ using ir::OpKind;
 namespace {
 
 /// Where each of the parts lies along the axis of the whole, as what is around it.
-std::vector<ir::PadAttrs> places(const RuleContext& c, const std::vector<ir::TensorId>& parts,
-                                 std::size_t axis) {
+std::vector<ir::PadAttrs> places(const RuleContext& c, const ir::IdList& parts, std::size_t axis) {
   std::int64_t total = 0;
   for (const ir::TensorId part : parts) total += c.shape(part)[axis];
   std::vector<ir::PadAttrs> result;

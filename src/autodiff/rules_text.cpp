@@ -69,7 +69,7 @@ void rotary_rule(RuleContext& context) {
 }
 
 void gate_rule(RuleContext& context) {
-  std::vector<TensorId> inputs = context.op().inputs;
+  std::vector<TensorId> inputs(context.op().inputs.begin(), context.op().inputs.end());
   inputs.push_back(context.dy());
   context.emit(OpKind::gate_backward, "backward", inputs, context.op().attrs,
                inputs.size() > 2 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0});

@@ -48,6 +48,7 @@ struct NormAttrs {
   bool mask = false;       ///< training: the ReLU's mask is an output
   std::int64_t count = 0;  ///< of batch_norm_backward_data: elements per channel of the whole batch
   float ceiling = 0;       ///< of the ReLU, if not 0: what is larger becomes this, as in ReLU6
+  bool silu = false;       ///< SiLU fused behind, in place of a ReLU; its gradient makes the norm again
   bool operator==(const NormAttrs&) const = default;
 };
 /// running = (1 - momentum) * running + momentum * batch; the variance with count / (count - 1), as PyTorch

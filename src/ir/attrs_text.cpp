@@ -49,6 +49,7 @@ void write_attrs(AttrsWriter& w, const NormAttrs& a) {
   w.flag("relu", a.relu);
   w.flag("mask", a.mask);
   w.value("ceiling", a.ceiling, 0.0F);
+  w.flag("silu", a.silu);
   w.value<std::int64_t>("count", a.count, 0);
 }
 

@@ -18,7 +18,7 @@ char letter(const char* types, std::size_t index) {
 }
 
 /// Checks one side's types; `any` is the type that all tensors with the letter t share.
-void expect_types(const Graph& graph, const std::vector<TensorId>& ids, const char* types, const char* what,
+void expect_types(const Graph& graph, const IdList& ids, const char* types, const char* what,
                   std::optional<DType>& any) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const Tensor& tensor = graph.tensor(ids[i]);

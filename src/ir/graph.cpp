@@ -6,27 +6,27 @@
 
 namespace penstock::ir {
 
-TensorId Graph::add_tensor(std::string tensor_name, DType dtype, Shape shape, Role role) {
+TensorId Graph::add_tensor(Name tensor_name, DType dtype, Shape shape, Role role) {
   Tensor tensor;
-  tensor.name = std::move(tensor_name);
+  tensor.name = tensor_name;
   tensor.dtype = dtype;
-  tensor.shape = std::move(shape);
+  tensor.shape = shape;
   tensor.role = role;
   tensor.storage = storages++;
   tensors.push_back(std::move(tensor));
   return static_cast<TensorId>(tensors.size() - 1);
 }
 
-TensorId Graph::add_state(std::string tensor_name, Shape shape, Role role, Init init) {
+TensorId Graph::add_state(Name tensor_name, Shape shape, Role role, Init init) {
   require(is_state(role), "add_state: the role is not that of state");
-  const TensorId id = add_tensor(std::move(tensor_name), DType::f32, std::move(shape), role);
+  const TensorId id = add_tensor(tensor_name, DType::f32, shape, role);
   tensor(id).init = init;
   carried.push_back({id, id});
   return id;
 }
 
 TensorId Graph::add_input(std::string port_name, DType dtype, Shape shape) {
-  const TensorId id = add_tensor(port_name, dtype, std::move(shape), Role::input);
+  const TensorId id = add_tensor(port_name, dtype, shape, Role::input);
   const auto port = static_cast<std::int32_t>(inputs.size());
   add_op({OpKind::input, Phase::forward, port_name, {}, {id}, PortAttrs{port}});
   inputs.push_back({std::move(port_name), id});
@@ -39,9 +39,9 @@ void Graph::add_output(std::string port_name, TensorId value, bool evaluation_on
   outputs.push_back({std::move(port_name), value, evaluation_only});
 }
 
-TensorId Graph::add_successor(TensorId old, std::string tensor_name) {
+TensorId Graph::add_successor(TensorId old, Name tensor_name) {
   Tensor next = tensor(old);
-  next.name = std::move(tensor_name);
+  next.name = tensor_name;
   next.producer = kNone;
   tensors.push_back(std::move(next));
   return static_cast<TensorId>(tensors.size() - 1);
@@ -99,7 +99,7 @@ Shape Graph::input_shape(std::int32_t port) const {
   require(!ports.empty(), "input_shape: nothing needs this input");
   const Port& last = inputs[static_cast<std::size_t>(ports.back())];
   Shape shape = tensor(last.tensor).shape;
-  if (last.part_of != kNone) shape[0] += last.first;
+  if (last.part_of != kNone) shape.set(0, shape[0] + last.first);
   return shape;
 }
 

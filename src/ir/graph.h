@@ -44,15 +44,15 @@ struct Graph {
   const Op& op(OpId id) const { return ops[static_cast<std::size_t>(id)]; }
 
   /// A tensor with a storage of its own.
-  TensorId add_tensor(std::string tensor_name, DType dtype, Shape shape, Role role);
+  TensorId add_tensor(Name tensor_name, DType dtype, Shape shape, Role role);
   /// A state tensor; it is carried, unchanged until replace_carried() names what an op makes of it.
-  TensorId add_state(std::string tensor_name, Shape shape, Role role, Init init);
+  TensorId add_state(Name tensor_name, Shape shape, Role role, Init init);
   /// A tensor that an input op brings into the step.
   TensorId add_input(std::string port_name, DType dtype, Shape shape);
   /// Appends an output op that lets the caller read `value` at this point of the step.
   void add_output(std::string port_name, TensorId value, bool evaluation_only = false);
   /// A tensor that takes over the storage of `old` (same dtype and shape): what an in-place op makes of it.
-  TensorId add_successor(TensorId old, std::string tensor_name);
+  TensorId add_successor(TensorId old, Name tensor_name);
   /// Says that the step leaves state `begin` as `end`.
   void replace_carried(TensorId begin, TensorId end);
   /// Appends an op; sets the outputs' producer.

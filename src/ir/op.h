@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/attrs.h"
+#include "ir/id_list.h"
 #include "ir/tensor.h"
 
 namespace penstock::ir {
@@ -37,6 +38,10 @@ enum class OpKind : std::uint8_t {
   combine_statistics,        ///< mean0, variance0, mean1, variance1, ... of slices -> mean[C], variance[C]  CombineAttrs
   batch_norm_backward_sums,  ///< x, dy, mean, variance, (mask) -> dgamma, dbeta of this slice  NormAttrs
   batch_norm_backward_data,  ///< x, dy, gamma, mean, variance, dgamma, dbeta, (mask) -> dx, (dz); dgamma and dbeta of the whole batch  NormAttrs
+  // Of batch norm with SiLU behind it, which need gamma and beta to make again what SiLU was given.
+  batch_norm_silu_backward,       ///< x, dy, gamma, beta, mean, variance -> dx, dgamma, dbeta  NormAttrs
+  batch_norm_silu_backward_sums,  ///< x, dy, gamma, beta, mean, variance -> dgamma, dbeta of this slice  NormAttrs
+  batch_norm_silu_backward_data,  ///< x, dy, gamma, beta, mean, variance, dgamma, dbeta -> dx  NormAttrs
   statistics_update,      ///< running_mean, running_var, mean, variance -> running_mean', running_var'  StatisticsAttrs
 
   activation,           ///< x -> y                                                         ActivationAttrs
@@ -82,7 +87,7 @@ enum class OpKind : std::uint8_t {
   cross_entropy,           ///< logits[N,K,...], labels(s32)[N,...] -> loss[1] (mean), probabilities[N,K,...]  MeanAttrs
                            ///< a place with a negative label adds nothing
   cross_entropy_backward,  ///< probabilities, labels -> dlogits (of the mean)              MeanAttrs
-  count_correct,           ///< logits[N,K,...], labels(s32) -> count(s32)[1]               NoAttrs
+  count_correct,           ///< logits[N,K,...], labels(s32), (count so far) -> count(s32)[1]  NoAttrs
 
   // Transformers; D a row's width, see ir/text_attrs.h for layouts.
   attention,           ///< (qkv) or (q, k, v), (mask: f32 added to the scores, or u8: 0 hides) -> y, log-sums[B,heads,S]  AttentionAttrs
@@ -131,8 +136,8 @@ const char* phase_name(Phase phase);
 struct Op {
   OpKind kind = OpKind::input;
   Phase phase = Phase::forward;
-  std::string name;
-  std::vector<TensorId> inputs, outputs;
+  Name name;
+  IdList inputs, outputs;  ///< tensors
   Attrs attrs;
 
   template <typename T>

@@ -48,15 +48,17 @@ struct OpFacts {
 
   /// How the op runs on slices of the batch, a letter a tensor; the last letter stands for all that follow.
   /// s: has the batch as its first axis and is cut, w: whole, the same for each slice; of outputs also +: the
-  /// slices' outputs are added up, m: they are combined (statistics). Null: the op is not cut.
+  /// slices' outputs are added up, a: each slice adds its own to what the one before made, which is one more
+  /// input behind the others, m: they are combined (statistics). Null: the op is not cut.
   const char* cut_inputs = nullptr;
   const char* cut_outputs = nullptr;
   /// Whether an op with these attributes and shapes can be cut. Null: it always can.
   bool (*can_cut)(const OpShapes& op) = nullptr;
 
-  bool side_effects = false;      ///< does more than compute its outputs, and so runs once in a step
-  bool exchange_wait = false;     ///< waits for what other ranks send
-  bool dear = false;              ///< its outputs are worth storing; others are cheap to make again
+  bool by_rows = false;        ///< what can be cut along the batch can be cut along an image's rows as well
+  bool side_effects = false;   ///< does more than compute its outputs, and so runs once in a step
+  bool exchange_wait = false;  ///< waits for what other ranks send
+  bool dear = false;           ///< its outputs are worth storing; others are cheap to make again
   bool outputs_optional = false;  ///< outputs behind the first ones may be left out
 };
 

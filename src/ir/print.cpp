@@ -16,10 +16,10 @@ constexpr std::size_t kRoles = static_cast<std::size_t>(Role::workspace) + 1;
 void print_tensor(Out out, const Graph& graph, TensorId id) {
   const Tensor& tensor = graph.tensor(id);
   fmt::format_to(out, "{} {}{}", tensor.name, dtype_name(tensor.dtype), tensor.shape.to_string());
-  if (!tensor.layout.is_plain()) fmt::format_to(out, ":{}", tensor.layout.tag);
+  if (!tensor.layout.is_plain()) fmt::format_to(out, ":{}", tensor.layout.tag());
 }
 
-void print_tensors(Out out, const Graph& graph, const std::vector<TensorId>& ids) {
+void print_tensors(Out out, const Graph& graph, const IdList& ids) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i > 0) fmt::format_to(out, ", ");
     print_tensor(out, graph, ids[i]);
@@ -31,7 +31,7 @@ void print_op(Out out, const Graph& graph, std::size_t index) {
   fmt::format_to(out, "{:>6} {:<8} {}", index, phase_name(op.phase), op_name(op.kind));
   const std::string attrs = attrs_text(op.attrs);
   if (!attrs.empty()) fmt::format_to(out, "{{{}}}", attrs);
-  if (!op.name.empty()) fmt::format_to(out, " {}", op.name);
+  if (op.name != "") fmt::format_to(out, " {}", op.name);
   fmt::format_to(out, ": ");
   print_tensors(out, graph, op.inputs);
   fmt::format_to(out, " -> ");

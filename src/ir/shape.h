@@ -9,16 +9,17 @@
 namespace penstock::ir {
 
 /// Logical extents of a tensor, outermost first: [N, C, H, W], [N, C, D, H, W], [N, K]. At most 6 dimensions.
+/// All tensors of a shape share its extents.
 class Shape {
  public:
-  Shape() = default;
-  Shape(std::initializer_list<std::int64_t> dims) : dims_(dims) {}
-  explicit Shape(std::vector<std::int64_t> dims) : dims_(std::move(dims)) {}
+  Shape() : Shape(std::vector<std::int64_t>()) {}
+  Shape(std::initializer_list<std::int64_t> dims) : Shape(std::vector<std::int64_t>(dims)) {}
+  explicit Shape(std::vector<std::int64_t> dims);
 
-  std::size_t rank() const { return dims_.size(); }
-  std::int64_t operator[](std::size_t axis) const { return dims_[axis]; }
-  std::int64_t& operator[](std::size_t axis) { return dims_[axis]; }
-  const std::vector<std::int64_t>& dims() const { return dims_; }
+  std::size_t rank() const { return dims_->size(); }
+  std::int64_t operator[](std::size_t axis) const { return (*dims_)[axis]; }
+  void set(std::size_t axis, std::int64_t extent);
+  const std::vector<std::int64_t>& dims() const { return *dims_; }
   std::int64_t elements() const;
   /// Product of the extents of axes [first, last).
   std::int64_t elements(std::size_t first, std::size_t last) const;
@@ -28,7 +29,7 @@ class Shape {
   bool operator==(const Shape&) const = default;
 
  private:
-  std::vector<std::int64_t> dims_;
+  const std::vector<std::int64_t>* dims_;  ///< interned: equal shapes have the same
 };
 
 }  // namespace penstock::ir

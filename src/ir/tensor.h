@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "ir/dtype.h"
+#include "ir/name.h"
 #include "ir/shape.h"
 
 namespace penstock::ir {
@@ -34,13 +36,33 @@ const char* role_name(Role role);
 /// How a tensor's elements lie in memory. Empty tag: plain row-major order. Anything else is a kernel
 /// backend's own: two layouts are the same if their tags are, and only the backend that made `descriptor`
 /// looks inside.
-struct Layout {
-  std::string tag;
-  std::int64_t size_bytes = 0;
-  std::shared_ptr<const void> descriptor;
+/// Immutable; copies share it.
+class Layout {
+ public:
+  Layout() = default;
+  Layout(std::string tag, std::int64_t size_bytes, std::shared_ptr<const void> descriptor = nullptr)
+      : order_(std::make_shared<const Order>(Order{std::move(tag), size_bytes, std::move(descriptor)})) {}
 
-  bool is_plain() const { return tag.empty(); }
-  bool operator==(const Layout& other) const { return tag == other.tag && size_bytes == other.size_bytes; }
+  bool is_plain() const { return tag().empty(); }
+  const std::string& tag() const { return order().tag; }
+  std::int64_t size_bytes() const { return order().size_bytes; }
+  const void* descriptor() const { return order().descriptor.get(); }
+  bool operator==(const Layout& other) const {
+    return order_ == other.order_ || (tag() == other.tag() && size_bytes() == other.size_bytes());
+  }
+
+ private:
+  struct Order {
+    std::string tag;
+    std::int64_t size_bytes = 0;
+    std::shared_ptr<const void> descriptor;
+  };
+  const Order& order() const {
+    static const Order plain;
+    return order_ ? *order_ : plain;
+  }
+
+  std::shared_ptr<const Order> order_;  ///< null: plain
 };
 
 /// The first values of a state tensor.
@@ -53,18 +75,18 @@ struct Init {
 /// A value of the step. Each tensor is written by one op only (state that enters the step by none); ops that
 /// update in place write a new tensor that shares the old one's storage.
 struct Tensor {
-  std::string name;
-  DType dtype = DType::f32;
+  Name name;
   Shape shape;
-  Role role = Role::activation;
   Layout layout;
   StorageId storage = kNone;  ///< tensors of one storage take turns in the same memory
   OpId producer = kNone;
+  Init init;  ///< of state that enters the step
+  DType dtype = DType::f32;
+  Role role = Role::activation;
   bool pinned = false;  ///< the network works on it beside compute: its storage never leaves memory
-  Init init;            ///< of state that enters the step
 
   std::int64_t size_bytes() const {
-    return layout.is_plain() ? shape.elements() * dtype_bytes(dtype) : layout.size_bytes;
+    return layout.is_plain() ? shape.elements() * dtype_bytes(dtype) : layout.size_bytes();
   }
 };
 

@@ -70,7 +70,7 @@ std::string NetworkBuilder::Impl::layer_name(const std::string& name, Value x, c
       throw UserError(fmt::format("two layers are called {}; give each its own name", full));
     return full;
   }
-  std::string plain = fmt::format("{}.{}", base.empty() ? tensor(x).name : base, suffix);
+  std::string plain = fmt::format("{}.{}", base.empty() ? tensor(x).name.text() : base, suffix);
   if (layers.try_emplace(plain, 1).second) return plain;
   std::string made;
   int number = layers[plain];
@@ -84,7 +84,7 @@ std::string NetworkBuilder::Impl::layer_name(const std::string& name, Value x, c
 Value NetworkBuilder::Impl::add_value(const std::string& name, ir::DType dtype, ir::Shape shape,
                                       ir::Role role) {
   check_size(name, shape);
-  return {graph.add_tensor(name, dtype, std::move(shape), role)};
+  return {graph.add_tensor(name, dtype, shape, role)};
 }
 
 Value NetworkBuilder::Impl::add_state(const std::string& name, const ir::Shape& shape, ir::Role role,
@@ -183,7 +183,7 @@ DType NetworkBuilder::dtype(Value value) const {
   return from_ir(impl_->tensor(value).dtype);
 }
 
-const std::string& NetworkBuilder::name(Value value) const {
+std::string NetworkBuilder::name(Value value) const {
   return impl_->tensor(value).name;
 }
 

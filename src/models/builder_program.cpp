@@ -115,7 +115,7 @@ Value NetworkBuilder::slice(Value x, std::int64_t axis, std::int64_t begin, std:
   attrs.step.assign(part.rank(), 1);
   attrs.begin[along] = begin;
   attrs.step[along] = step;
-  part[along] = count;
+  part.set(along, count);
   const Value y = impl_->add_value(layer, impl_->tensor(x).dtype, part);
   impl_->append(ir::OpKind::slice, ir::Phase::forward, layer, {x}, {y}, attrs);
   return y;

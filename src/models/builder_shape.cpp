@@ -52,7 +52,7 @@ std::vector<Value> NetworkBuilder::split(Value x, const Extents& sizes, std::int
   const ir::DType dtype = impl_->tensor(x).dtype;
   std::vector<Value> parts;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    part[along] = sizes[i];
+    part.set(along, sizes[i]);
     parts.push_back(impl_->add_value(fmt::format("{}.{}", layer, i), dtype, part));
   }
   impl_->append(ir::OpKind::split, ir::Phase::forward, layer, {x}, parts, ir::AxisAttrs{axis});

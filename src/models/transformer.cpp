@@ -37,8 +37,9 @@ TensorId Transformer::parameter(const std::string& name, const ir::Shape& shape,
   return parameters_[name] = graph_.add_state(name, shape, ir::Role::parameter, init);
 }
 
-std::vector<TensorId> Transformer::make(OpKind kind, const std::string& name, std::vector<TensorId> inputs,
-                                        ir::Attrs attrs, const std::vector<std::string>& more_outputs) {
+std::vector<TensorId> Transformer::make(OpKind kind, const std::string& name,
+                                        const std::vector<TensorId>& inputs, ir::Attrs attrs,
+                                        const std::vector<std::string>& more_outputs) {
   std::vector<ir::Shape> shapes;
   for (const TensorId input : inputs) shapes.push_back(shape(input));
   ir::Inferred inferred = ir::infer_shapes(kind, attrs, shapes);
@@ -46,9 +47,9 @@ std::vector<TensorId> Transformer::make(OpKind kind, const std::string& name, st
   std::vector<TensorId> outputs;
   for (std::size_t i = 0; i < inferred.shapes.size(); ++i) {
     outputs.push_back(graph_.add_tensor(i == 0 ? name : name + "." + more_outputs.at(i - 1), ir::DType::f32,
-                                        std::move(inferred.shapes[i]), ir::Role::activation));
+                                        inferred.shapes[i], ir::Role::activation));
   }
-  graph_.add_op({kind, ir::Phase::forward, name, std::move(inputs), outputs, std::move(attrs)});
+  graph_.add_op({kind, ir::Phase::forward, name, inputs, outputs, std::move(attrs)});
   return outputs;
 }
 
@@ -62,7 +63,7 @@ TensorId Transformer::embedding(const std::string& name, TensorId weights, Tenso
   }
   std::vector<TensorId> inputs{tokens_, weights};
   if (positions != ir::kNone) inputs.push_back(positions);
-  return make(OpKind::embedding, name, std::move(inputs), ir::NoAttrs{})[0];
+  return make(OpKind::embedding, name, inputs, ir::NoAttrs{})[0];
 }
 
 TensorId Transformer::linear(const std::string& name, TensorId x, const Linear& layer) {
@@ -74,7 +75,7 @@ TensorId Transformer::linear(const std::string& name, TensorId x, const Linear& 
   if (layer.bias) operands.push_back(parameter(name + ".bias", {layer.outputs}, kZeros));
   ir::LinearAttrs attrs;
   attrs.turned = layer.turned;
-  return make(OpKind::linear, name, std::move(operands), attrs)[0];
+  return make(OpKind::linear, name, operands, attrs)[0];
 }
 
 Transformer::Normed Transformer::norm(const std::string& name, TensorId x, TensorId z,
@@ -93,7 +94,7 @@ Transformer::Normed Transformer::norm(const std::string& name, TensorId x, Tenso
     inputs.push_back(z);
     more.emplace_back("sum");
   }
-  const std::vector<TensorId> made = make(OpKind::layer_norm, name, std::move(inputs), own, more);
+  const std::vector<TensorId> made = make(OpKind::layer_norm, name, inputs, own, more);
   return {made[0], own.add ? made.back() : x};
 }
 
@@ -110,7 +111,7 @@ TensorId Transformer::attend_to_window(const std::string& name, TensorId q, Tens
     graph_.add_output(single + number, row);
     if (window_ == 1) return row;
     ir::Shape before = shape(row);
-    before[1] = window_ - 1;
+    before.set(1, window_ - 1);
     const TensorId rows = graph_.add_input(plural + number, ir::DType::f32, before);
     return make(OpKind::concat, name + "." + plural, {rows, row}, ir::AxisAttrs{1})[0];
   };
@@ -137,7 +138,7 @@ std::vector<TensorId> Transformer::split(const std::string& name, TensorId x,
   std::vector<TensorId> parts;
   for (const std::int64_t size : sizes) {
     ir::Shape part = shape(x);
-    part[axis] = size;
+    part.set(axis, size);
     parts.push_back(graph_.add_tensor(name + "." + std::to_string(parts.size()), ir::DType::f32, part,
                                       ir::Role::activation));
   }

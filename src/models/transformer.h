@@ -66,8 +66,9 @@ class Transformer {
 
  private:
   /// Appends an op whose outputs are shaped as its inputs say; the first is called `name`.
-  std::vector<ir::TensorId> make(ir::OpKind kind, const std::string& name, std::vector<ir::TensorId> inputs,
-                                 ir::Attrs attrs, const std::vector<std::string>& more_outputs = {});
+  std::vector<ir::TensorId> make(ir::OpKind kind, const std::string& name,
+                                 const std::vector<ir::TensorId>& inputs, ir::Attrs attrs,
+                                 const std::vector<std::string>& more_outputs = {});
 
   ir::Graph graph_;
   std::int64_t window_ = 0;

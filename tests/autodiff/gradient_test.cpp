@@ -81,11 +81,11 @@ TEST_P(GradientTest, AgreesWithFiniteDifferences) {
         seed != full_.values.end() ? seed->second : values_of(outputs, full_.graph.tensor(gradient).name);
     double largest = 0;
     for (const float value : analytic) largest = std::max<double>(largest, std::fabs(value));
-    ASSERT_GT(largest, 0) << full_.graph.tensor(input).name;
+    ASSERT_GT(largest, 0) << full_.graph.tensor(input).name.text();
     const std::size_t stride = std::max<std::size_t>(1, analytic.size() / kElements);
     for (std::size_t i = 0; i < analytic.size(); i += stride) {
       EXPECT_NEAR(slope(forward, input, i), analytic[i], 2e-3 * largest)
-          << full_.graph.tensor(input).name << " element " << i;
+          << full_.graph.tensor(input).name.text() << " element " << i;
       ++checked;
     }
   }

@@ -46,7 +46,8 @@ TEST(AttrsText, TellsDifferentAttributesApart) {
                                  NormAttrs{1e-5F, true},
                                  NormAttrs{1e-5F, true, true},
                                  NormAttrs{1e-5F, true, true, true},
-                                 NormAttrs{1e-5F, true, false, true}};
+                                 NormAttrs{1e-5F, true, false, true},
+                                 NormAttrs{.silu = true}};
   const std::vector<Attrs> adams{AdamAttrs{},
                                  AdamAttrs{0.8F},
                                  AdamAttrs{0.9F, 0.99F},

@@ -206,7 +206,7 @@ TEST(Builder, ScopesNameWhatIsMadeInThem) {
   EXPECT_THAT(names,
               ::testing::ElementsAre("layer1.0.conv.weight", "layer1.0.conv.bias", "fc.weight", "fc.bias"));
   const ir::Graph& graph = models::graph_of(network);
-  EXPECT_EQ(graph.ops[4].name.rfind("layer1.0.pool", 0), 0U);
+  EXPECT_EQ(graph.ops[4].name.text().rfind("layer1.0.pool", 0), 0U);
   EXPECT_EQ(graph.tensor(graph.carried[0].begin).init.value, 0.5F);
 }
 

@@ -65,10 +65,10 @@ TEST_P(ModelTest, HasTheSameStateInTrainingAndEvaluation) {
   for (std::size_t i = 0; i < training.carried.size(); ++i) {
     const ir::Tensor& tensor = training.tensor(training.carried[i].begin);
     EXPECT_EQ(tensor.name, evaluation.tensor(evaluation.carried[i].begin).name);
-    EXPECT_TRUE(names.insert(tensor.name).second) << tensor.name;
+    EXPECT_TRUE(names.insert(tensor.name).second) << tensor.name.text();
     EXPECT_EQ(evaluation.carried[i].begin, evaluation.carried[i].end);
     const bool updated = training.carried[i].begin != training.carried[i].end;
-    EXPECT_EQ(updated, tensor.role == ir::Role::buffer) << tensor.name;
+    EXPECT_EQ(updated, tensor.role == ir::Role::buffer) << tensor.name.text();
   }
   EXPECT_EQ(count_ops(evaluation, ir::OpKind::dropout), 0U);
   EXPECT_EQ(count_ops(evaluation, ir::OpKind::batch_norm_statistics), 0U);
@@ -130,7 +130,7 @@ TEST(Models, DeepResnetHasAsManyLayersAsItsNameSays) {
     const ir::Graph graph = build_model("resnet-" + std::to_string(depth), {.batch = 1});
     std::int64_t layers = 0;
     for (const ir::Op& op : graph.ops) {
-      const bool projection = op.name.find("downsample") != std::string::npos;
+      const bool projection = op.name.text().find("downsample") != std::string::npos;
       if (op.kind == ir::OpKind::linear || (op.kind == ir::OpKind::conv && !projection)) ++layers;
     }
     EXPECT_EQ(layers, depth);

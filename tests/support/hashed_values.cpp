@@ -31,7 +31,7 @@ std::vector<float> hashed_state(const ir::Tensor& tensor, float norm_factor, flo
   }
   std::vector<float> values = hashed_uniform(tensor.name, count);
   const bool is_vector = tensor.shape.rank() == 1;
-  const float center = tensor.name.ends_with(".weight") ? norm_factor : norm_term;
+  const float center = tensor.name.text().ends_with(".weight") ? norm_factor : norm_term;
   const auto scale = static_cast<float>(std::sqrt(6 / static_cast<double>(count / tensor.shape[0])));
   for (float& value : values) value = is_vector ? value * 0.1F + center : value * scale;
   return values;

@@ -25,9 +25,10 @@ Shapes conv_shape(const Attrs& attrs, const Shapes& in) {
   expect(w[0] % a.groups == 0, "{} output channels are no multiple of {} groups", w[0], a.groups);
   if (in.size() > 2) expect_vector(in[2], w[0], "the bias");
   Shape y = x;
-  y[1] = w[0];
+  y.set(1, w[0]);
   for (std::size_t i = 0; i < a.stride.size(); ++i) {
-    y[i + 2] = windows(x, i + 2, w[i + 2], a.stride[i], a.dilation[i], a.padding_begin[i] + a.padding_end[i]);
+    y.set(i + 2,
+          windows(x, i + 2, w[i + 2], a.stride[i], a.dilation[i], a.padding_begin[i] + a.padding_end[i]));
   }
   return {y};
 }
@@ -42,13 +43,13 @@ Shapes conv_transpose_shape(const Attrs& attrs, const Shapes& in) {
   expect(x[1] % a.groups == 0, "{} input channels are no multiple of {} groups", x[1], a.groups);
   if (in.size() > 2) expect_vector(in[2], w[1] * a.groups, "the bias");
   Shape y = x;
-  y[1] = w[1] * a.groups;
+  y.set(1, w[1] * a.groups);
   for (std::size_t i = 0; i < a.stride.size(); ++i) {
     const std::int64_t extra = a.output_padding.empty() ? 0 : a.output_padding[i];
     expect(extra < std::max(a.stride[i], a.dilation[i]),
            "output padding {} must be less than stride or dilation", extra);
-    y[i + 2] = (x[i + 2] - 1) * a.stride[i] - a.padding_begin[i] - a.padding_end[i] +
-               a.dilation[i] * (w[i + 2] - 1) + extra + 1;
+    y.set(i + 2, (x[i + 2] - 1) * a.stride[i] - a.padding_begin[i] - a.padding_end[i] +
+                     a.dilation[i] * (w[i + 2] - 1) + extra + 1);
   }
   return {y};
 }
@@ -83,31 +84,37 @@ std::vector<OpFacts> conv_ops() {
   return {
       row<ConvAttrs>(conv, "conv", {2, 3}, {1, 1})
           .cuts("sww", "s")
+          .is(&OpFacts::by_rows)
           .infers(conv_shape)
           .costs([](const OpShapes& op) { return flops(op.out[0], op.in[1]); })
           .is(dear),
       row<ConvAttrs>(conv_backward_data, "conv_backward_data", {2, 2}, {1, 1})
           .cuts("sw", "s")
+          .is(&OpFacts::by_rows)
           .checks(check_backward_data<conv>)
           .costs([](const OpShapes& op) { return flops(op.in[0], op.in[1]); })
           .is(dear),
       row<ConvAttrs>(conv_backward_weights, "conv_backward_weights", {2, 2}, {1, 2})
           .cuts("ss", "+")
+          .is(&OpFacts::by_rows)
           .checks(check_backward_weights<conv>)
           .costs([](const OpShapes& op) { return flops(op.in[1], op.out[0]); })
           .is(dear),
       row<ConvAttrs>(conv_transpose, "conv_transpose", {2, 3}, {1, 1})
           .cuts("sww", "s")
+          .is(&OpFacts::by_rows)
           .infers(conv_transpose_shape)
           .costs([](const OpShapes& op) { return flops(op.in[0], op.in[1]); })
           .is(dear),
       row<ConvAttrs>(conv_transpose_backward_data, "conv_transpose_backward_data", {2, 2}, {1, 1})
           .cuts("sw", "s")
+          .is(&OpFacts::by_rows)
           .checks(check_backward_data<conv_transpose>)
           .costs([](const OpShapes& op) { return flops(op.out[0], op.in[1]); })
           .is(dear),
       row<ConvAttrs>(conv_transpose_backward_weights, "conv_transpose_backward_weights", {2, 2}, {1, 2})
           .cuts("ss", "+")
+          .is(&OpFacts::by_rows)
           .checks(check_backward_weights<conv_transpose>)
           .costs([](const OpShapes& op) { return flops(op.in[0], op.out[0]); })
           .is(dear),

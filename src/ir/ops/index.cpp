@@ -12,7 +12,7 @@ Shapes reduce_shape(const Attrs& attrs, const Shapes& in) {
   for (const std::int64_t axis : axes) {
     expect(axis > before, "the axes of a reduction are not in ascending order");
     before = axis;
-    y[checked_axis(in[0], axis)] = 1;
+    y.set(checked_axis(in[0], axis), 1);
   }
   return {y};
 }
@@ -25,7 +25,7 @@ void check_reduce(const OpShapes& op) {
 
 Shapes argmax_shape(const Attrs& attrs, const Shapes& in) {
   Shape y = in[0];
-  y[checked_axis(in[0], attrs.get<AxisAttrs>().axis)] = 1;
+  y.set(checked_axis(in[0], attrs.get<AxisAttrs>().axis), 1);
   return {y};
 }
 

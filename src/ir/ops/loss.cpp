@@ -22,6 +22,7 @@ void check_cross_entropy_backward(const OpShapes& op) {
 
 Shapes count_shape(const Attrs& /*attrs*/, const Shapes& in) {
   expect_labels(in[0], in[1]);
+  if (in.size() > 2) expect_vector(in[2], 1, "the count so far");
   return {Shape{1}};
 }
 
@@ -46,11 +47,13 @@ std::vector<OpFacts> loss_ops() {
       row<MeanAttrs>(cross_entropy, "cross_entropy", {2, 2}, {2, 2})
           .holds("fi", "f")
           .cuts("s", "+s")
+          .is(&OpFacts::by_rows)
           .infers(cross_entropy_shapes)
           .is(&OpFacts::dear),
       row<MeanAttrs>(cross_entropy_backward, "cross_entropy_backward", {2, 2}, {1, 1})
           .holds("fi", "f")
           .cuts("s", "s")
+          .is(&OpFacts::by_rows)
           .checks(check_cross_entropy_backward)
           .is(&OpFacts::dear),
       row<NllAttrs>(nll_loss, "nll_loss", {2, 3}, {2, 2})
@@ -61,7 +64,11 @@ std::vector<OpFacts> loss_ops() {
           .holds("if", "f")
           .checks(check_nll_backward)
           .is(&OpFacts::dear),
-      row<NoAttrs>(count_correct, "count_correct", {2, 2}, {1, 1}).holds("fi", "i").infers(count_shape),
+      row<NoAttrs>(count_correct, "count_correct", {2, 3}, {1, 1})
+          .holds("fi", "i")
+          .cuts("ssw", "a")
+          .is(&OpFacts::by_rows)
+          .infers(count_shape),
   };
 }
 

@@ -38,28 +38,46 @@ bool one_shape(const OpShapes& op) {
 std::vector<OpFacts> pointwise_ops() {
   using enum OpKind;
   return {
-      row<ActivationAttrs>(activation, "activation", {1, 1}, {1, 1}).cuts("s", "s").infers(same_as_input),
+      row<ActivationAttrs>(activation, "activation", {1, 1}, {1, 1})
+          .cuts("s", "s")
+          .is(&OpFacts::by_rows)
+          .infers(same_as_input),
       row<ActivationAttrs>(activation_backward, "activation_backward", {2, 2}, {1, 1})
           .cuts("s", "s")
+          .is(&OpFacts::by_rows)
           .checks(check_all_same),
       row<DropoutAttrs>(dropout, "dropout", {1, 1}, {1, 1}).cuts("s", "s").infers(same_as_input),
       row<DropoutAttrs>(dropout_backward, "dropout_backward", {1, 1}, {1, 1})
           .cuts("s", "s")
           .checks(check_all_same),
-      row<NoAttrs>(add, "add", {2, 2}, {1, 1}).cuts("s", "s").infers(same_as_inputs).is(&OpFacts::dear),
-      row<NoAttrs>(multiply, "multiply", {2, 2}, {1, 1}).cuts("s", "s").infers(same_as_inputs),
-      row<AxisAttrs>(softmax, "softmax", {1, 1}, {1, 1}).cuts("s", "s", leaves_batch).infers(softmax_shape),
+      row<NoAttrs>(add, "add", {2, 2}, {1, 1})
+          .cuts("s", "s")
+          .is(&OpFacts::by_rows)
+          .infers(same_as_inputs)
+          .is(&OpFacts::dear),
+      row<NoAttrs>(multiply, "multiply", {2, 2}, {1, 1})
+          .cuts("s", "s")
+          .is(&OpFacts::by_rows)
+          .infers(same_as_inputs),
+      row<AxisAttrs>(softmax, "softmax", {1, 1}, {1, 1})
+          .cuts("s", "s", leaves_batch)
+          .is(&OpFacts::by_rows)
+          .infers(softmax_shape),
       row<AxisAttrs>(softmax_backward, "softmax_backward", {2, 2}, {1, 1})
           .cuts("s", "s", leaves_batch)
+          .is(&OpFacts::by_rows)
           .checks(check_all_same),
       row<AxisAttrs>(log_softmax, "log_softmax", {1, 1}, {1, 1})
           .cuts("s", "s", leaves_batch)
+          .is(&OpFacts::by_rows)
           .infers(softmax_shape),
       row<AxisAttrs>(log_softmax_backward, "log_softmax_backward", {2, 2}, {1, 1})
           .cuts("s", "s", leaves_batch)
+          .is(&OpFacts::by_rows)
           .checks(check_all_same),
       row<PointwiseAttrs>(pointwise, "pointwise", {1, kManyTensors}, {1, kManyTensors})
           .cuts("s", "s", one_shape)
+          .is(&OpFacts::by_rows)
           .holds("n", "n")
           .infers(pointwise_shapes)
           .checks(check_pointwise),

@@ -18,7 +18,7 @@ Shapes linear_shape(const Attrs& attrs, const Shapes& in) {
          x.to_string(), x[x.rank() - 1]);
   if (in.size() > 2) expect_vector(in[2], outputs, "the bias");
   Shape y = x;
-  y[y.rank() - 1] = outputs;
+  y.set(y.rank() - 1, outputs);
   return {y};
 }
 
@@ -53,8 +53,8 @@ Shapes matmul_shape(const Attrs& attrs, const Shapes& in) {
   expect(inner_a == inner_b, "the inner extents of {} and {} differ: {} and {}", a.to_string(), b.to_string(),
          inner_a, inner_b);
   Shape y = a;
-  y[row] = m.transpose_a ? a[column] : a[row];
-  y[column] = m.transpose_b ? b[row] : b[column];
+  y.set(row, m.transpose_a ? a[column] : a[row]);
+  y.set(column, m.transpose_b ? b[row] : b[column]);
   return {y};
 }
 
@@ -96,9 +96,10 @@ std::vector<OpFacts> product_ops() {
           .costs([](const OpShapes& op) { return flops(op.in[1], op.out[0]); })
           .is(dear),
       row<MatmulAttrs>(matmul, "matmul", {2, 2}, {1, 1}).infers(matmul_shape).costs(matmul_flops).is(dear),
-      row<NoAttrs>(bias, "bias", {2, 2}, {1, 1}).infers(bias_shape).cuts("sw", "s"),
+      row<NoAttrs>(bias, "bias", {2, 2}, {1, 1}).infers(bias_shape).cuts("sw", "s").is(&OpFacts::by_rows),
       row<NoAttrs>(bias_backward, "bias_backward", {1, 1}, {1, 1})
           .cuts("s", "+")
+          .is(&OpFacts::by_rows)
           .checks([](const OpShapes& op) {
             expect_backward_of(bias, op.attrs, {op.in[0], op.out[0]}, op.in[0]);
           }),

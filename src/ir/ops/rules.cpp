@@ -60,7 +60,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
     const std::int64_t extent = longer[offset + i];
     expect(extent == shorter[i] || extent == 1 || shorter[i] == 1, "{} and {} do not broadcast",
            a.to_string(), b.to_string());
-    if (extent == 1) result[offset + i] = shorter[i];
+    if (extent == 1) result.set(offset + i, shorter[i]);
   }
   return result;
 }

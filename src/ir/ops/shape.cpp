@@ -11,8 +11,8 @@ Shapes concat_shape(const Attrs& attrs, const Shapes& in) {
   for (std::size_t i = 1; i < in.size(); ++i) {
     Shape other = in[i];
     expect(other.rank() == y.rank(), "{} and {} have different ranks", in[0].to_string(), other.to_string());
-    y[axis] += other[axis];
-    other[axis] = in[0][axis];
+    y.set(axis, y[axis] + other[axis]);
+    other.set(axis, in[0][axis]);
     expect(other == in[0], "{} and {} differ outside of axis {}", in[0].to_string(), in[i].to_string(), axis);
   }
   return {y};
@@ -28,7 +28,7 @@ Shape padded(const Shape& x, const PadAttrs& a, int sign) {
   Shape y = x;
   for (std::size_t i = 0; i < x.rank(); ++i) {
     expect(a.begin[i] >= 0 && a.end[i] >= 0, "negative padding of axis {}", i);
-    y[i] += sign * (a.begin[i] + a.end[i]);
+    y.set(i, y[i] + sign * (a.begin[i] + a.end[i]));
   }
   return y;
 }
@@ -54,7 +54,7 @@ Shapes transpose_shape(const Attrs& attrs, const Shapes& in) {
   for (std::size_t i = 0; fits && i < sorted.size(); ++i) fits = sorted[i] == static_cast<std::int64_t>(i);
   expect(fits, "the order is no permutation of the axes of {}", in[0].to_string());
   Shape y = in[0];
-  for (std::size_t i = 0; i < y.rank(); ++i) y[i] = in[0][static_cast<std::size_t>(order[i])];
+  for (std::size_t i = 0; i < y.rank(); ++i) y.set(i, in[0][static_cast<std::size_t>(order[i])]);
   return {y};
 }
 
@@ -74,10 +74,12 @@ std::vector<OpFacts> shape_ops() {
   return {
       row<AxisAttrs>(concat, "concat", {1, kManyTensors}, {1, 1})
           .cuts("s", "s", leaves_batch)
+          .is(&OpFacts::by_rows)
           .infers(concat_shape)
           .is(&OpFacts::dear),
       row<AxisAttrs>(split, "split", {1, 1}, {1, kManyTensors})
           .cuts("s", "s", leaves_batch)
+          .is(&OpFacts::by_rows)
           .checks(check_split),
       row<PadAttrs>(pad, "pad", {1, 1}, {1, 1}).cuts("s", "s", pads_samples).infers(pad_shape),
       row<PadAttrs>(crop, "crop", {1, 1}, {1, 1}).cuts("s", "s", pads_samples).infers(crop_shape),

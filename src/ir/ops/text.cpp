@@ -54,7 +54,7 @@ void expect_mask(const Shape& mask, const AttentionSizes& sizes) {
 Shapes attention_outputs(const AttentionAttrs& a, const Shapes& in) {
   const AttentionSizes sizes = attention_sizes(a, in);
   Shape y = in[0];
-  if (a.layout == AttentionLayout::packed) y[2] = sizes.heads * sizes.width;
+  if (a.layout == AttentionLayout::packed) y.set(2, sizes.heads * sizes.width);
   return {y, Shape{sizes.batch, sizes.heads, sizes.queries}};
 }
 
