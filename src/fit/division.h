@@ -17,6 +17,11 @@ struct Division {
     return std::accumulate(beside.begin(), beside.end(), std::int64_t{0},
                            [](std::int64_t sum, const auto& tag) { return sum + tag.second; });
   }
+  /// 0 where nothing is set aside.
+  std::int64_t beside_for(const std::string& tag) const {
+    const auto found = beside.find(tag);
+    return found == beside.end() ? 0 : found->second;
+  }
   std::int64_t pool_bytes() const { return budget_bytes - beside_bytes(); }
 };
 

@@ -113,6 +113,15 @@ void place_again(Fit& fit) {
   move_extents(fit.map, fit.training->plan.places);
 }
 
+/// How much of a layout the pool has room for, by what there is least of.
+double share_that_fits(const PoolSize& pool, const PoolSize& layout) {
+  const auto share = [](std::int64_t there, std::int64_t needed) {
+    return needed <= there ? 1.0 : static_cast<double>(there) / static_cast<double>(needed);
+  };
+  return std::min({share(pool.small_bytes, layout.small_bytes), share(pool.paged_bytes, layout.paged_bytes),
+                   share(pool.address_bytes, layout.address_bytes)});
+}
+
 double judged_seconds(const Fit& fit) {
   return fit.predicted_seconds() * fit.pool->slowdown();
 }
@@ -144,8 +153,8 @@ std::int64_t place_plans(Fit& fit, std::span<const std::int64_t> fixed) {
 }
 
 void predict(const Steps& steps, Fit& fit, const plan::Profile& profile) {
-  fit.profile = fit.pool->with_moves(profile, {steps.training, &fit.training->problem, &fit.training->plan},
-                                     fit.pool_bytes);
+  fit.profile =
+      fit.pool->with_moves(profile, {steps.training, &fit.training->problem, &fit.training->plan}, fit.size);
   fit.prediction = plan::simulate(fit.training->problem, fit.training->plan, *fit.profile);
 }
 
@@ -215,11 +224,9 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
   options.profile = &profile;
   options.dynamic_kernels = !steps.training->variants.empty();
   std::vector<std::int64_t> fixed(now.map.slot_bytes.size(), kAnywhere);
-  if (!now.training->plan.homes.empty()) {
-    for (const plan::Standing& state : now.training->plan.boundary) {
-      const auto slot = static_cast<std::size_t>(state.storage);
-      if (state.resident) fixed[slot] = now.training->plan.homes[slot];
-    }
+  for (const plan::Standing& state : now.training->plan.boundary) {
+    const auto slot = static_cast<std::size_t>(state.storage);
+    if (state.resident) fixed[slot] = now.training->plan.homes[slot];
   }
   plan::Plan plan;
   const PlannedStep planned{steps.training, &problem, &plan};
@@ -229,16 +236,13 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
     Layout layout = now.pool->lay_out({&planned, 1}, fixed);
     plan.offsets = std::move(layout.offsets.front());
     plan.homes = std::move(layout.homes);
-    if (layout.pool_bytes <= now.pool_bytes) break;
-    if (i == kRefitTries) throw plan::BudgetError(plan.policy, layout.pool_bytes, now.pool_bytes);
-    const double share = static_cast<double>(now.pool_bytes) / static_cast<double>(layout.pool_bytes);
-    problem.budget_bytes =
-        static_cast<std::int64_t>(static_cast<double>(problem.budget_bytes) * share * 0.99);
+    if (now.size.holds(layout.size)) break;
+    if (i == kRefitTries) throw plan::BudgetError(plan.policy, layout.size.pool_bytes, now.pool_bytes());
+    problem.budget_bytes = static_cast<std::int64_t>(static_cast<double>(problem.budget_bytes) *
+                                                     share_that_fits(now.size, layout.size) * 0.99);
   }
-  if (!plan.homes.empty()) {
-    const std::string wrong = check_offsets(now.map, {&planned, 1}, now.pool_bytes);
-    require(wrong.empty(), wrong.c_str());
-  }
+  const std::string wrong = check_offsets(now.map, {&planned, 1}, now.size, now.pool->grain_bytes());
+  require(wrong.empty(), wrong.c_str());
   fit.training->plan = std::move(plan);
   place_again(fit);
   predict(steps, fit, profile);

@@ -54,7 +54,7 @@ struct Fit {
   plan::PolicyKind policy = plan::PolicyKind::keep;  ///< the one that was taken
   StorageMap map;                                    ///< with an extent for what any plan swaps
   std::shared_ptr<const PoolModel> pool;
-  std::int64_t pool_bytes = 0;  ///< how large the pool is
+  PoolSize size;  ///< of the pool
   std::int64_t given_bytes =
       0;  ///< what plans were made for: a pool that leaves gaps needs more than it gives
   std::int64_t in_memory_bytes = 0;  ///< of the whole process, if everything stayed
@@ -62,6 +62,7 @@ struct Fit {
   std::optional<plan::Profile> profile;        ///< of the training step, where one was given
   std::optional<plan::Simulation> prediction;  ///< of the training step, where there is a profile
 
+  std::int64_t pool_bytes() const { return size.pool_bytes; }
   double predicted_seconds() const { return prediction ? prediction->step_seconds : 0; }
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 constexpr std::int64_t kLargest = std::int64_t{1} << 50;
 /// What the process takes differs a little from run to run; the margin bears that much.
 constexpr std::int64_t kMarginSlackBytes = 6 * kMiB;
@@ -87,10 +87,12 @@ Fit parse(const Steps& steps, const Json& json) {
   const auto rounding = json.at("rounding_bytes").get<std::int64_t>();
   fit.division.budget_bytes = json.at("budget_bytes").get<std::int64_t>();
   fit.given_bytes = json.at("given_bytes").get<std::int64_t>();
-  fit.pool_bytes = json.at("pool_bytes").get<std::int64_t>();
+  fit.size = {json.at("pool_bytes").get<std::int64_t>(), json.at("small_bytes").get<std::int64_t>(),
+              json.at("paged_bytes").get<std::int64_t>(), json.at("address_bytes").get<std::int64_t>()};
   fit.in_memory_bytes = json.at("in_memory_bytes").get<std::int64_t>();
-  if (rounding < 0 || fit.given_bytes <= 0 || fit.pool_bytes <= 0 ||
-      std::max({rounding, fit.given_bytes, fit.pool_bytes}) > kLargest)
+  if (rounding < 0 || fit.given_bytes <= 0 || fit.pool_bytes() <= 0 ||
+      std::max({rounding, fit.given_bytes, fit.pool_bytes(), fit.size.small_bytes, fit.size.paged_bytes,
+                fit.size.address_bytes}) > kLargest)
     throw UserError("its sizes are absurd");
   fit.pool =
       pool == "packed" ? make_packed_model(fit.map) : make_virtual_model(fit.map, std::max(rounding, kMiB));
@@ -112,12 +114,8 @@ Fit parse(const Steps& steps, const Json& json) {
     planned.push_back({steps.evaluation, &fit.evaluation->problem, &fit.evaluation->plan});
   }
   for (const PlannedStep& step : planned) plans.push_back(step.plan);
-  if (pool == "packed") {
-    if (std::string wrong = check_offsets(fit.map, planned, fit.pool_bytes); !wrong.empty())
-      throw UserError("its offsets do not hold: " + wrong);
-  } else if (fit.pool->lay_out(planned, {}).pool_bytes > fit.pool_bytes) {
-    throw UserError("its sizes contradict each other");
-  }
+  if (std::string wrong = check_offsets(fit.map, planned, fit.size, fit.pool->grain_bytes()); !wrong.empty())
+    throw UserError("its offsets do not hold: " + wrong);
   map_extents(fit.map, plans);
   // Another plan in mid-run may swap more.
   StorageMap spare = fit.map;
@@ -141,7 +139,10 @@ std::string fit_to_json(const Steps& steps, const Fit& fit, const std::string& m
   json["budget_bytes"] = fit.division.budget_bytes;
   json["beside_bytes"] = fit.division.beside;
   json["given_bytes"] = fit.given_bytes;
-  json["pool_bytes"] = fit.pool_bytes;
+  json["pool_bytes"] = fit.pool_bytes();
+  json["small_bytes"] = fit.size.small_bytes;
+  json["paged_bytes"] = fit.size.paged_bytes;
+  json["address_bytes"] = fit.size.address_bytes;
   json["in_memory_bytes"] = fit.in_memory_bytes;
   json["predicted_step_seconds"] = fit.predicted_seconds();
   Json& extents = json["extents"] = Json::array();
@@ -168,12 +169,12 @@ Fit fit_from_json(const Steps& steps, const Division& division, const std::strin
   const std::int64_t own_budget = fit.division.budget_bytes;
   fit.division = division;
   if (division.budget_bytes == 0) fit.division.budget_bytes = own_budget;
-  const std::int64_t missing = fit.pool_bytes - fit.division.pool_bytes();
+  const std::int64_t missing = fit.pool_bytes() - fit.division.pool_bytes();
   if (missing > kMarginSlackBytes) {
     throw UserError(fmt::format(
         "{}: the plan's pool of {} and {} for the process exceed {}; give {} MiB of memory or more, "
         "or plan again",
-        source, format_bytes(fit.pool_bytes), format_bytes(fit.division.beside_bytes()),
+        source, format_bytes(fit.pool_bytes()), format_bytes(fit.division.beside_bytes()),
         format_bytes(fit.division.budget_bytes), (fit.division.budget_bytes + missing) / kMiB + 1));
   }
   fit.division.beside["margin"] -= std::max<std::int64_t>(0, missing);

@@ -9,8 +9,8 @@
 namespace penstock::fit {
 
 /// How often memory moves in a VirtualPool for each time that a storage or scratch is given some, when the
-/// plan is followed step after step. Counted by following it without memory.
+/// plan is followed step after step at its offsets. Counted by following it without memory.
 double moves_each(const PlannedStep& planned, const StorageMap& map, const VirtualPoolRule& rule,
-                  std::int64_t capacity_bytes);
+                  const PoolSize& size);
 
 }  // namespace penstock::fit

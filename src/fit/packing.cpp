@@ -1,5 +1,8 @@
 #include "fit/packing.h"
 
+#include <algorithm>
+
+#include "base/error.h"
 #include "memory/pack.h"
 #include "plan/walker.h"
 
@@ -11,8 +14,11 @@ namespace {
 /// one of its own.
 class StayCollector : public plan::PlanVisitor {
  public:
-  explicit StayCollector(const StorageMap& map)
-      : map_(map), slots_(map.slot_bytes.size()), items_(static_cast<int>(map.slot_bytes.size())) {}
+  StayCollector(const StorageMap& map, const VirtualPoolRule* paged)
+      : map_(map),
+        paged_(paged),
+        slots_(map.slot_bytes.size()),
+        items_(static_cast<int>(map.slot_bytes.size())) {}
 
   void follow(const PlannedStep& planned) {
     step_ = planned.step;
@@ -32,6 +38,7 @@ class StayCollector : public plan::PlanVisitor {
     if (!standing.resident) return;
     Slot& slot = slots_[static_cast<std::size_t>(standing.storage)];
     slot.stays = slot.from_before = slot.crosses = true;
+    count_paged(paged_footprint(standing.storage));
   }
   void got_memory(ir::StorageId storage, plan::Action /*by*/) {
     ++now_;
@@ -70,10 +77,15 @@ class StayCollector : public plan::PlanVisitor {
           slot.first_end >= 0 ? slot.first_end : now_);
       if (!whole) set_item(slot, static_cast<int>(s));
     }
-    const Packing packing = penstock::pack(stays_, items_, fixed);
-    const auto offset = [&](int item) { return packing.offsets[static_cast<std::size_t>(item)]; };
+    const Packing small = penstock::pack(stays_, items_, fixed);
+    const Packing paged = penstock::pack(paged_stays_, items_, fixed);
+    const auto offset = [&](int item) {
+      require(item >= 0, "a stay that is to be packed begins once and ends");
+      return std::max(small.offsets[static_cast<std::size_t>(item)],
+                      paged.offsets[static_cast<std::size_t>(item)]);
+    };
     Layout layout;
-    layout.pool_bytes = packing.arena_bytes;
+    layout.size = pool_size(small.arena_bytes, most_paged_bytes_, paged.arena_bytes);
     for (std::size_t s = 0; s < slots_.size(); ++s) {
       std::int64_t& home = layout.homes.emplace_back(offset(static_cast<int>(s)));
       if (home < 0 && slots_[s].first_item >= 0) home = offset(slots_[s].first_item);
@@ -101,6 +113,7 @@ class StayCollector : public plan::PlanVisitor {
     slot.stays = true;
     slot.from_before = slot.crosses = false;
     slot.since = now_;
+    count_paged(paged_footprint(s));
     slot.step = item_of_.size() - 1;
     slot.index = item_of_.back().size();
     item_of_.back().push_back(-1);
@@ -109,6 +122,7 @@ class StayCollector : public plan::PlanVisitor {
   void end(int s) {
     Slot& slot = slots_[static_cast<std::size_t>(s)];
     slot.stays = false;
+    count_paged(-paged_footprint(s));
     if (slot.from_before) {
       slot.first_end = now_;
       return;
@@ -122,23 +136,41 @@ class StayCollector : public plan::PlanVisitor {
   void set_item(const Slot& slot, int item) { item_of_[slot.step][slot.index] = item; }
 
   void add(int s, int item, std::int64_t first, std::int64_t last) {
-    stays_.push_back({item, first, last, map_.slot_bytes[static_cast<std::size_t>(s)]});
+    // Footprints are whole grains, so that offsets are.
+    const std::int64_t footprint = paged_footprint(s);
+    if (footprint > 0) {
+      paged_stays_.push_back({item, first, last, footprint});
+    } else {
+      stays_.push_back({item, first, last, map_.slot_bytes[static_cast<std::size_t>(s)]});
+    }
+  }
+
+  /// What the slot takes of the memory that moves.
+  std::int64_t paged_footprint(int s) const {
+    return paged_ == nullptr ? 0 : paged_->footprint_bytes(map_.slot_bytes[static_cast<std::size_t>(s)]);
+  }
+
+  void count_paged(std::int64_t more_bytes) {
+    paged_bytes_ += more_bytes;
+    most_paged_bytes_ = std::max(most_paged_bytes_, paged_bytes_);
   }
 
   const StorageMap& map_;
+  const VirtualPoolRule* paged_;
   const lower::Executable* step_ = nullptr;
   std::int64_t now_ = 0;  // counts what takes or gives memory
   std::vector<Slot> slots_;
   int items_;
   std::vector<std::vector<int>> item_of_;  // by step, then by order of getting memory
-  std::vector<PackInterval> stays_;
+  std::vector<PackInterval> stays_, paged_stays_;
+  std::int64_t paged_bytes_ = 0, most_paged_bytes_ = 0;
 };
 
 }  // namespace
 
 Layout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps,
-                  const std::vector<std::int64_t>& fixed) {
-  StayCollector collector(map);
+                  const std::vector<std::int64_t>& fixed, const VirtualPoolRule* paged) {
+  StayCollector collector(map, paged);
   for (const PlannedStep& planned : steps) collector.follow(planned);
   return collector.pack(fixed);
 }

@@ -148,17 +148,15 @@ Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolMod
   fit.in_memory_bytes = keep_bytes_ + request_.division.beside_bytes();
   const std::vector<PlannedStep> planned = plan_steps(fit, profile, any);
   Layout layout = model->lay_out(planned, {});
-  fit.pool_bytes = layout.pool_bytes;
+  fit.size = layout.size;
   std::size_t next = 0;
   for (std::optional<FittedStep>* step : {&fit.training, &fit.evaluation}) {
     if (!*step) continue;
     (*step)->plan.offsets = std::move(layout.offsets[next++]);
     (*step)->plan.homes = layout.homes;
   }
-  if (!layout.homes.empty()) {
-    const std::string wrong = check_offsets(map_, planned, fit.pool_bytes);
-    require(wrong.empty(), wrong.c_str());
-  }
+  const std::string wrong = check_offsets(map_, planned, fit.size, model->grain_bytes());
+  require(wrong.empty(), wrong.c_str());
   fit.map = map_;
   std::vector<const plan::Plan*> plans;
   for (const PlannedStep& step : planned) plans.push_back(step.plan);
@@ -197,9 +195,11 @@ std::optional<Fit> PoolFitter::any(plan::PolicyKind policy, std::int64_t capacit
     for (int i = 0; i < tries; ++i, given += given / kGivenStep * (kGivenTries / tries)) {
       try {
         Fit found = fit(policy, pool, given, nullptr);
-        if (found.pool_bytes <= capacity_bytes) return found;
-        least_bytes_ = std::min(least_bytes_, found.pool_bytes);
-        if (found.pool_bytes <= given || policy == plan::PolicyKind::keep) break;
+        if (found.pool_bytes() <= capacity_bytes) return found;
+        least_bytes_ = std::min(least_bytes_, found.pool_bytes());
+        // The gaps of a virtual pool are addresses, and what is given has no part in them.
+        if (found.pool_bytes() <= given || kind_ == PoolKind::paged || policy == plan::PolicyKind::keep)
+          break;
       } catch (const plan::BudgetError& error) {
         given = std::max(given, error.needed_bytes());
       }
@@ -208,7 +208,7 @@ std::optional<Fit> PoolFitter::any(plan::PolicyKind policy, std::int64_t capacit
   }
   // With little space on the tier none may have been found; all in memory needs none.
   if (least_bytes_ == std::numeric_limits<std::int64_t>::max())
-    least_bytes_ = fit(plan::PolicyKind::keep, model(keep_bytes_), keep_bytes_, nullptr).pool_bytes;
+    least_bytes_ = fit(plan::PolicyKind::keep, model(keep_bytes_), keep_bytes_, nullptr).pool_bytes();
   return std::nullopt;
 }
 
@@ -220,8 +220,8 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
   for (int i = 0; i < kComputingTries; ++i) {
     try {
       Fit found = fit(plan::PolicyKind::automatic, pool, static_cast<std::int64_t>(given), nullptr, true);
-      if (found.pool_bytes <= capacity_bytes) return found;
-      const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes);
+      if (found.pool_bytes() <= capacity_bytes) return found;
+      const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes());
       given *= std::min(kLessEachTime, kLittleLess * share);
     } catch (const plan::BudgetError&) {
       // With less it would not do either.
@@ -249,8 +249,8 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
   const int tries = slow ? tries_of(kFullestTries) : kFullestTries;
   // The gaps that another plan left are a guess at those that this one will leave.
   std::int64_t given = capacity_bytes;
-  if (fallback.pool_bytes > fallback.given_bytes && policy != plan::PolicyKind::keep) {
-    double share = static_cast<double>(fallback.given_bytes) / static_cast<double>(fallback.pool_bytes);
+  if (fallback.pool_bytes() > fallback.given_bytes && policy != plan::PolicyKind::keep) {
+    double share = static_cast<double>(fallback.given_bytes) / static_cast<double>(fallback.pool_bytes());
     if (tries == kFewestTries)
       share *= kLittleLess;  // A plan that does not fit costs more than a little room.
     given = static_cast<std::int64_t>(static_cast<double>(capacity_bytes) * share);
@@ -259,9 +259,9 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
     std::int64_t next = 0;
     try {
       Fit found = fit(policy, pool, given, profile);
-      const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes);
+      const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes());
       next = static_cast<std::int64_t>(static_cast<double>(given) * share * kLittleLess);
-      if (found.pool_bytes <= capacity_bytes) {
+      if (found.pool_bytes() <= capacity_bytes) {
         too_little = given;
         best = std::move(found);
         if (next < given + step_bytes || tries == kFewestTries) break;

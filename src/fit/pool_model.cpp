@@ -14,26 +14,20 @@
 namespace penstock::fit {
 namespace {
 
-/// What a page of a slot takes in the kernel's page tables once it was touched, and what the margin of a
-/// budget bears of that.
+/// What a page of addresses takes in the kernel's page tables, which count where a machine limits memory by
+/// group, and what the margin of a budget bears of that.
 constexpr std::int64_t kPageBytes = 4 * kKiB, kEntryBytes = 8;
 constexpr std::int64_t kTablesInMarginBytes = 8 * kMiB;
-
-/// Each slot has addresses of its own here, so page tables grow with what all slots take together, however
-/// little of that is in memory at a time. They count where a machine limits memory by group.
-std::int64_t page_table_bytes(const std::vector<std::int64_t>& slot_bytes) {
-  std::int64_t bytes = 0;
-  for (const std::int64_t size : slot_bytes) bytes += size / kPageBytes * kEntryBytes;
-  return std::max<std::int64_t>(0, bytes - kTablesInMarginBytes);
-}
+/// A new pool has so much more of addresses and of memory for small slots than its plans need: others, in
+/// mid-run, leave other gaps.
+constexpr std::int64_t kSpareShare = 8;
+/// What plans are not given because small slots leave gaps: no more than all of these take.
+constexpr std::int64_t kSmallGapBytes = 512 * kKiB;
 
 class VirtualModel final : public PoolModel {
  public:
   VirtualModel(StorageMap map, std::int64_t rounding_bytes)
-      : map_(std::move(map)),
-        rounding_bytes_(rounding_bytes),
-        table_bytes_(page_table_bytes(map_.slot_bytes)),
-        rule_(rounding_bytes) {}
+      : map_(std::move(map)), rounding_bytes_(rounding_bytes), rule_(rounding_bytes) {}
 
   std::string_view name() const override { return "virtual"; }
   std::string remark() const override {
@@ -44,42 +38,46 @@ class VirtualModel final : public PoolModel {
 
   plan::PoolRule rule(std::int64_t given_bytes) const override {
     plan::PoolRule rule;
-    rule.fixed_bytes = rule_.fixed_bytes(map_.slot_bytes) + table_bytes_;
+    rule.fixed_bytes = std::min(rule_.fixed_bytes(map_.slot_bytes), kSmallGapBytes);
     rule.budget_bytes = given_bytes - rule.fixed_bytes;
-    rule.footprint_bytes = [pool = rule_](std::int64_t bytes) { return pool.footprint_bytes(bytes); };
+    rule.footprint_bytes = [pool = rule_](std::int64_t bytes) {
+      return pool.is_small(bytes) ? packed_bytes(bytes) : pool.footprint_bytes(bytes);
+    };
     rule.swappable = [pool = rule_](ir::StorageId, std::int64_t bytes) { return !pool.is_small(bytes); };
     return rule;
   }
 
-  Layout lay_out(std::span<const PlannedStep> steps,
-                 const std::vector<std::int64_t>& /*fixed: slots have no offsets here*/) const override {
-    Layout layout;
-    for (const PlannedStep& planned : steps)
-      layout.pool_bytes = std::max(layout.pool_bytes, planned.plan->summary.peak_bytes);
-    layout.pool_bytes += rule_.fixed_bytes(map_.slot_bytes) + table_bytes_;
-    layout.offsets.resize(steps.size());
+  Layout lay_out(std::span<const PlannedStep> steps, const std::vector<std::int64_t>& fixed) const override {
+    Layout layout = pack_plans(map_, steps, fixed, &rule_);
+    if (!fixed.empty()) return layout;
+    const auto with_spare = [](std::int64_t bytes, std::int64_t unit) {
+      return round_up(bytes + bytes / kSpareShare, unit);
+    };
+    layout.size = pool_size(with_spare(layout.size.small_bytes, kPackedPage), layout.size.paged_bytes,
+                            with_spare(layout.size.address_bytes, rule_.grain_bytes()));
     return layout;
   }
 
   plan::Profile with_moves(plan::Profile profile, const PlannedStep& planned,
-                           std::int64_t pool_bytes) const override {
-    profile.host.moves_each = moves_each(planned, map_, rule_, pool_bytes - table_bytes_);
+                           const PoolSize& size) const override {
+    profile.host.moves_each = moves_each(planned, map_, rule_, size);
     return profile;
   }
 
   // Pages that were moved in parts are small ones from then on.
   double slowdown() const override { return 1.03; }
 
-  std::unique_ptr<Pool> make_pool(std::int64_t pool_bytes) const override {
-    return std::make_unique<VirtualPool>(map_.slot_bytes, rule_, pool_bytes - table_bytes_);
+  std::unique_ptr<Pool> make_pool(const PoolSize& size) const override {
+    return std::make_unique<VirtualPool>(
+        map_.slot_bytes, rule_, VirtualPoolSize{size.small_bytes, size.paged_bytes, size.address_bytes});
   }
 
   std::int64_t rounding_bytes() const override { return rounding_bytes_; }
+  std::int64_t grain_bytes() const override { return rule_.grain_bytes(); }
 
  private:
   StorageMap map_;
   std::int64_t rounding_bytes_;
-  std::int64_t table_bytes_;
   VirtualPoolRule rule_;
 };
 
@@ -100,28 +98,35 @@ class PackedModel final : public PoolModel {
   }
 
   Layout lay_out(std::span<const PlannedStep> steps, const std::vector<std::int64_t>& fixed) const override {
-    return pack_plans(map_, steps, fixed);
+    return pack_plans(map_, steps, fixed, nullptr);
   }
 
   plan::Profile with_moves(plan::Profile profile, const PlannedStep& /*planned: nothing moves*/,
-                           std::int64_t /*pool_bytes*/) const override {
+                           const PoolSize& /*size*/) const override {
     profile.host.moves_each = 0;
     return profile;
   }
 
   double slowdown() const override { return 1; }
 
-  std::unique_ptr<Pool> make_pool(std::int64_t pool_bytes) const override {
-    return std::make_unique<PackedPool>(map_.slot_bytes, pool_bytes);
+  std::unique_ptr<Pool> make_pool(const PoolSize& size) const override {
+    return std::make_unique<PackedPool>(map_.slot_bytes, size.small_bytes);
   }
 
   std::int64_t rounding_bytes() const override { return 0; }
+  std::int64_t grain_bytes() const override { return 0; }
 
  private:
   StorageMap map_;
 };
 
 }  // namespace
+
+PoolSize pool_size(std::int64_t small_bytes, std::int64_t paged_bytes, std::int64_t address_bytes) {
+  const std::int64_t table_bytes = address_bytes / kPageBytes * kEntryBytes - kTablesInMarginBytes;
+  return {small_bytes + paged_bytes + std::max<std::int64_t>(0, table_bytes), small_bytes, paged_bytes,
+          address_bytes};
+}
 
 std::shared_ptr<const PoolModel> make_virtual_model(const StorageMap& map, std::int64_t rounding_bytes) {
   return std::make_shared<VirtualModel>(map, rounding_bytes);

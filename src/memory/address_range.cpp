@@ -65,9 +65,13 @@ AddressRange::~AddressRange() {
   if (mapping_ != nullptr) ::munmap(mapping_, static_cast<std::size_t>(mapping_bytes_));
 }
 
-void AddressRange::populate() {
-  if (size_bytes_ == 0) return;
-  const std::int64_t total_bytes = round_up(size_bytes_, kSmallPage);
+void AddressRange::populate(std::int64_t bytes) {
+  if (bytes == 0) return;
+  const std::int64_t total_bytes = round_up(bytes, kSmallPage);
+  if (::mprotect(data_, static_cast<std::size_t>(total_bytes), PROT_READ | PROT_WRITE) != 0) {
+    throw UserError(fmt::format("cannot open {} of memory: {}; give a smaller budget", format_bytes(bytes),
+                                std::strerror(errno)));
+  }
   // Only whole huge pages, or the last one would take more than was asked for.
   const std::int64_t huge_bytes = total_bytes / kHugePage * kHugePage;
   if (huge_bytes > 0) ::madvise(data_, static_cast<std::size_t>(huge_bytes), MADV_HUGEPAGE);

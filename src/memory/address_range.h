@@ -22,10 +22,11 @@ class AddressRange {
 
   std::byte* data() const { return data_; }
   std::int64_t size_bytes() const { return size_bytes_; }
-  /// Takes all of the physical memory at once, as huge pages where that is possible, by several threads.
-  /// Later on the kernel makes no further huge page here of its own accord, because that would take memory
-  /// that nobody counted.
-  void populate();
+  /// Opens the first bytes for reading and writing and takes their physical memory at once, as huge pages
+  /// where that is possible, by several threads. Later on the kernel makes no further huge page here of its
+  /// own accord, because that would take memory that nobody counted.
+  void populate(std::int64_t bytes);
+  void populate() { populate(size_bytes_); }
 
  private:
   void* mapping_ = nullptr;

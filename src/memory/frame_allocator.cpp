@@ -22,13 +22,10 @@ void append_run(std::vector<UnitRun>& runs, const UnitRun& run) {
   }
 }
 
-FrameAllocator::FrameAllocator(int units, int units_per_frame)
+FrameAllocator::FrameAllocator(int units, int units_per_frame, int free_units)
     : units_per_frame_(units_per_frame), whole_frames_(units / units_per_frame) {
-  frames_.add({0, whole_frames_});
-  free_in_frame_.assign(static_cast<std::size_t>(whole_frames_) + 1, units_per_frame);
-  const int rest = units - whole_frames_ * units_per_frame;
-  free_in_frame_.back() = rest;
-  fragments_.add({whole_frames_ * units_per_frame, rest});
+  free_in_frame_.assign(static_cast<std::size_t>(whole_frames_) + 1, 0);
+  release({{0, free_units}});
 }
 
 std::vector<UnitRun> FrameAllocator::allocate(int units) {

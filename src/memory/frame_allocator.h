@@ -16,7 +16,9 @@ void append_run(std::vector<UnitRun>& runs, const UnitRun& run);
 /// all other free units.
 class FrameAllocator {
  public:
-  FrameAllocator(int units, int units_per_frame);
+  FrameAllocator(int units, int units_per_frame) : FrameAllocator(units, units_per_frame, units) {}
+  /// Of which only the first so many are free: the others are there once they are released.
+  FrameAllocator(int units, int units_per_frame, int free_units);
 
   int free_units() const { return frames_.units() * units_per_frame_ + fragments_.units(); }
   /// As few runs as possible, `units` in all, in the order in which they are to be mapped. The whole frames

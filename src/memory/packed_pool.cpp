@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "base/bytes.h"
@@ -39,8 +38,8 @@ void* PackedPool::acquire(int slot, std::int64_t offset) {
   Slot& taker = checked(slot);
   require(!taker.held, "the slot has memory already");
   check_place(offset, taker.size_bytes);
-  require(is_free(offset, taker.size_bytes), "a packed slot overlaps one that is held");
-  held_.emplace(offset, offset + packed_bytes(taker.size_bytes));
+  require(held_.is_free(offset, packed_bytes(taker.size_bytes)), "a packed slot overlaps one that is held");
+  held_.add(offset, packed_bytes(taker.size_bytes));
   taker.offset = offset;
   taker.held = true;
   asked_bytes_ += taker.size_bytes;
@@ -54,7 +53,7 @@ void PackedPool::release(int slot) {
   require(giver.held, "the slot has no memory to release");
   if (poison_)
     std::memset(arena_.data() + giver.offset, kPoisonByte, static_cast<std::size_t>(giver.size_bytes));
-  held_.erase(giver.offset);
+  held_.remove(giver.offset);
   giver.held = false;
   asked_bytes_ -= giver.size_bytes;
 }
@@ -84,13 +83,7 @@ bool PackedPool::held(int slot) const {
 
 bool PackedPool::fits(int slot, std::int64_t offset) const {
   const Slot& taker = checked(slot);
-  return !taker.held && offset >= 0 && is_free(offset, taker.size_bytes);
-}
-
-bool PackedPool::is_free(std::int64_t offset, std::int64_t size_bytes) const {
-  const auto next = held_.lower_bound(offset);
-  return (next == held_.end() || offset + packed_bytes(size_bytes) <= next->first) &&
-         (next == held_.begin() || std::prev(next)->second <= offset);
+  return !taker.held && offset >= 0 && held_.is_free(offset, packed_bytes(taker.size_bytes));
 }
 
 bool PackedPool::swappable(int slot) const {
@@ -98,7 +91,7 @@ bool PackedPool::swappable(int slot) const {
 }
 
 std::int64_t PackedPool::mapped_bytes() const {
-  return held_.empty() ? 0 : round_up(held_.rbegin()->second, kPackedPage);
+  return round_up(held_.end(), kPackedPage);
 }
 
 }  // namespace penstock

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "memory/address_range.h"
+#include "memory/held_ranges.h"
 #include "memory/pool.h"
 
 namespace penstock {
@@ -43,13 +43,12 @@ class PackedPool final : public Pool {
   Slot& checked(int slot);
   const Slot& checked(int slot) const;
   void check_place(std::int64_t offset, std::int64_t size_bytes) const;
-  bool is_free(std::int64_t offset, std::int64_t size_bytes) const;
 
   std::vector<Slot> slots_;
   std::int64_t arena_bytes_;
   bool poison_;
   AddressRange arena_;
-  std::map<std::int64_t, std::int64_t> held_;  // offset -> end
+  HeldRanges held_;
   std::int64_t asked_bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
   std::int64_t peak_asked_bytes_ = 0;

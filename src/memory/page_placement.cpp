@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -16,10 +15,6 @@ constexpr std::int64_t kSmallestGrain = 4 * kKiB;
 /// Each unit may need one mapping where it is, one where it is not, and one for the gap behind it; Linux
 /// allows a process 65,530 mappings unless told otherwise.
 constexpr std::int64_t kMaxUnits = 16384;
-
-int unit_count(const VirtualPoolRule& rule, std::int64_t capacity_bytes, std::int64_t fixed_bytes) {
-  return static_cast<int>(std::max<std::int64_t>(0, capacity_bytes - fixed_bytes) / rule.grain_bytes());
-}
 
 }  // namespace
 
@@ -39,148 +34,73 @@ std::int64_t VirtualPoolRule::footprint_bytes(std::int64_t size_bytes) const {
   return is_small(size_bytes) ? 0 : round_up(size_bytes, grain_bytes_);
 }
 
-PagePlacement::PagePlacement(std::span<const std::int64_t> slot_bytes, const VirtualPoolRule& rule,
-                             std::int64_t capacity_bytes)
-    : grain_bytes_(rule.grain_bytes()),
-      units_(unit_count(rule, capacity_bytes, rule.fixed_bytes(slot_bytes)),
-             static_cast<int>(std::max<std::int64_t>(1, kHugePage / rule.grain_bytes()))) {
-  for (const std::int64_t size_bytes : slot_bytes) {
-    require(size_bytes >= 0, "a slot's size is not negative");
-    slots_.push_back({rule.footprint_bytes(size_bytes), 0, false, {}});
-  }
-  lay_out_slots();
-  where_.resize(static_cast<std::size_t>(units_.free_units()));
-  for (std::size_t i = 0; i < where_.size(); ++i) where_[i] = home(static_cast<int>(i));
+PagePlacement::PagePlacement(std::int64_t grain_bytes, std::int64_t memory_bytes, std::int64_t address_bytes)
+    : grain_bytes_(grain_bytes),
+      memory_bytes_(memory_bytes),
+      units_(static_cast<int>(address_bytes / grain_bytes),
+             static_cast<int>(std::max<std::int64_t>(1, kHugePage / grain_bytes)),
+             static_cast<int>(memory_bytes / grain_bytes)),
+      has_memory_(static_cast<std::size_t>(address_bytes / grain_bytes), false) {
+  require(memory_bytes % grain_bytes == 0 && address_bytes % grain_bytes == 0 && 0 <= memory_bytes &&
+              memory_bytes <= address_bytes,
+          "a pool has whole grains of memory, and no fewer addresses");
+  std::fill_n(has_memory_.begin(), memory_bytes / grain_bytes, true);
 }
 
-void PagePlacement::lay_out_slots() {
-  // A slot with a body of whole frames starts on a frame, so that huge pages can be mapped as such.
-  for (Slot& slot : slots_) {
-    if (slot.footprint_bytes == 0) continue;
-    if (slot.footprint_bytes >= kHugePage) slots_end_ = round_up(slots_end_, kHugePage);
-    slot.offset = slots_end_;
-    slots_end_ += slot.footprint_bytes;
-  }
+bool PagePlacement::fits(std::int64_t offset, std::int64_t size_bytes) const {
+  return offset >= 0 && offset + size_bytes <= address_bytes() && held_.is_free(offset, size_bytes) &&
+         size_bytes <= units_.free_units() * grain_bytes_;
 }
 
-const PagePlacement::Moves& PagePlacement::acquire(int slot) {
-  Slot& taker = slots_[static_cast<std::size_t>(slot)];
-  require(!taker.held, "the slot has memory already");
+int PagePlacement::find(int unit, int end, bool has_memory) const {
+  while (unit < end && has_memory_[static_cast<std::size_t>(unit)] != has_memory) ++unit;
+  return unit;
+}
+
+const PagePlacement::Moves& PagePlacement::acquire(std::int64_t offset, std::int64_t size_bytes) {
+  require(size_bytes > 0 && size_bytes % grain_bytes_ == 0 && offset % grain_bytes_ == 0,
+          "a range of addresses is whole grains");
+  require(offset >= 0 && offset + size_bytes <= address_bytes(), "a range lies outside the pool's addresses");
+  require(held_.is_free(offset, size_bytes), "a range overlaps one that is held");
+  if (size_bytes > units_.free_units() * grain_bytes_) {
+    throw InternalError(fmt::format("a slot needs {} bytes, and {} of the pool's {} are free", size_bytes,
+                                    units_.free_units() * grain_bytes_, memory_bytes_));
+  }
   moves_.clear();
-  if (taker.footprint_bytes > 0) fill(taker);
-  taker.held = true;
+  const auto begin = static_cast<int>(offset / grain_bytes_);
+  const auto end = static_cast<int>((offset + size_bytes) / grain_bytes_);
+  // What is there is taken first, so that none of it is brought from one part of the range to another.
+  std::vector<UnitRun> gaps;
+  for (int unit = begin; unit < end;) {
+    const int there = find(unit, end, true), gone = find(there, end, false);
+    if (there > unit) gaps.push_back({unit, there - unit});
+    if (gone > there) units_.take({there, gone - there});
+    unit = gone;
+  }
+  for (const UnitRun& gap : gaps) fill(gap.first, gap.first + gap.count);
+  held_.add(offset, size_bytes);
   return moves_;
 }
 
-/// What is left of the slot's memory where it was: visit(offset, run), both in units.
-template <typename Visit>
-void PagePlacement::for_each_left(const Slot& slot, const Visit& visit) const {
-  const auto is_left = [&](int unit, int offset) {
-    return where_[static_cast<std::size_t>(unit)] == slot.offset + offset * grain_bytes_;
-  };
-  int offset = 0;
-  for (const UnitRun& run : slot.runs) {
-    for (int done = 0; done < run.count;) {
-      int end = done;
-      while (end < run.count && is_left(run.first + end, offset + end)) ++end;
-      if (end > done) visit(offset + done, UnitRun{run.first + done, end - done});
-      done = end + 1;
-    }
-    offset += run.count;
-  }
-}
-
-/// Leaves what is left in its place and takes free memory for the rest.
-void PagePlacement::fill(Slot& taker) {
-  const auto needed = static_cast<int>(taker.footprint_bytes / grain_bytes_);
-  if (needed > units_.free_units()) {
-    throw InternalError(fmt::format("a slot needs {} bytes, and {} of the pool's {} are free",
-                                    taker.footprint_bytes, units_.free_units() * grain_bytes_, unit_bytes()));
-  }
-  std::vector<std::pair<int, UnitRun>> left;
-  for_each_left(taker, [&](int offset, const UnitRun& run) {
-    units_.take(run);
-    left.emplace_back(offset, run);
-  });
-  std::vector<UnitRun> runs;
-  int filled = 0;
-  for (const auto& [offset, run] : left) {
-    fill_gap(taker, filled, offset, runs);
-    append_run(runs, run);
-    filled = offset + run.count;
-  }
-  fill_gap(taker, filled, needed, runs);
-  taker.runs = std::move(runs);
-}
-
-void PagePlacement::fill_gap(const Slot& taker, int from, int to, std::vector<UnitRun>& runs) {
+/// Brings free memory beneath the units, which have none.
+void PagePlacement::fill(int from, int to) {
   while (from < to) {
     // Up to the next frame first, so that whole frames come to lie on frames.
     const int frame_end = static_cast<int>(round_up(from, units_.units_per_frame()));
     const int end = frame_end > from ? std::min(frame_end, to) : to;
     for (const UnitRun& run : units_.allocate(end - from)) {
-      bring(run, taker.offset + from * grain_bytes_);
-      append_run(runs, run);
+      moves_.push_back({run.first * grain_bytes_, from * grain_bytes_, run.count * grain_bytes_});
+      std::fill_n(has_memory_.begin() + run.first, run.count, false);
+      std::fill_n(has_memory_.begin() + from, run.count, true);
       from += run.count;
     }
   }
 }
 
-void PagePlacement::release(int slot) {
-  Slot& giver = slots_[static_cast<std::size_t>(slot)];
-  require(giver.held, "the slot has no memory to release");
-  giver.held = false;
-  units_.release(giver.runs);
-}
-
-const PagePlacement::Moves& PagePlacement::hand_over(int from, int to) {
-  Slot &giver = slots_[static_cast<std::size_t>(from)], &taker = slots_[static_cast<std::size_t>(to)];
-  require(giver.held && !taker.held && giver.footprint_bytes == taker.footprint_bytes &&
-              giver.footprint_bytes > 0,
-          "the slot's memory cannot be handed over");
-  moves_.clear();
-  empty(taker);
-  std::int64_t offset = taker.offset;
-  for (const UnitRun& run : giver.runs) {
-    bring(run, offset);
-    offset += run.count * grain_bytes_;
-  }
-  taker.runs = std::exchange(giver.runs, {});
-  giver.held = false;
-  taker.held = true;
-  return moves_;
-}
-
-const PagePlacement::Moves& PagePlacement::send_home(int slot) {
-  require(!held(slot), "the slot is in use");
-  moves_.clear();
-  empty(slots_[static_cast<std::size_t>(slot)]);
-  return moves_;
-}
-
-void PagePlacement::empty(Slot& slot) {
-  for_each_left(slot, [&](int, const UnitRun& run) { bring(run, home(run.first)); });
-  slot.runs.clear();
-}
-
-/// Moves the units, from wherever they are, to lie at `to` one after the other.
-void PagePlacement::bring(const UnitRun& run, std::int64_t to) {
-  const int end = run.first + run.count;
-  for (int first = run.first; first < end;) {
-    const std::int64_t from = where_[static_cast<std::size_t>(first)];
-    const std::int64_t begin = to + (first - run.first) * grain_bytes_;
-    int next = first;
-    for (; next < end && where_[static_cast<std::size_t>(next)] == from + (next - first) * grain_bytes_;
-         ++next) {
-      where_[static_cast<std::size_t>(next)] = begin + (next - first) * grain_bytes_;
-    }
-    moves_.push_back({from, begin, (next - first) * grain_bytes_});
-    first = next;
-  }
-}
-
-bool PagePlacement::fits(int slot) const {
-  return !held(slot) && footprint_bytes(slot) <= units_.free_units() * grain_bytes_;
+void PagePlacement::release(std::int64_t offset) {
+  const std::int64_t size_bytes = held_.remove(offset);
+  require(size_bytes > 0, "nothing is held at this offset");
+  units_.release({{static_cast<int>(offset / grain_bytes_), static_cast<int>(size_bytes / grain_bytes_)}});
 }
 
 }  // namespace penstock

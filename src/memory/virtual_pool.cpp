@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -32,6 +33,47 @@ std::atomic<bool>& pages_move() {
   return value;
 }
 
+/// What a small slot takes.
+std::int64_t small_slot_bytes(std::int64_t size_bytes) {
+  return round_up(std::max<std::int64_t>(size_bytes, 1), kCacheLine);
+}
+
+/// All slots side by side, small ones and others apart.
+std::vector<std::int64_t> side_by_side(const std::vector<std::int64_t>& slot_bytes,
+                                       const VirtualPoolRule& rule) {
+  std::vector<std::int64_t> offsets;
+  std::int64_t small_end = 0, end = 0;
+  for (const std::int64_t size_bytes : slot_bytes) {
+    if (rule.is_small(size_bytes)) {
+      offsets.push_back(small_end);
+      small_end += small_slot_bytes(size_bytes);
+      continue;
+    }
+    // A slot with a body of whole frames starts on a frame, so that huge pages can be mapped as such.
+    if (rule.footprint_bytes(size_bytes) >= kHugePage) end = round_up(end, kHugePage);
+    offsets.push_back(end);
+    end += rule.footprint_bytes(size_bytes);
+  }
+  return offsets;
+}
+
+VirtualPoolSize size_side_by_side(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+                                  std::int64_t capacity_bytes) {
+  VirtualPoolSize size;
+  size.small_bytes = rule.fixed_bytes(slot_bytes);
+  if (size.small_bytes > capacity_bytes) {
+    throw UserError(
+        fmt::format("the pool of {} cannot hold even the small tensors, which take {}; give more memory",
+                    format_bytes(capacity_bytes), format_bytes(size.small_bytes)));
+  }
+  size.memory_bytes = (capacity_bytes - size.small_bytes) / rule.grain_bytes() * rule.grain_bytes();
+  size.address_bytes = size.memory_bytes;
+  const std::vector<std::int64_t> offsets = side_by_side(slot_bytes, rule);
+  for (std::size_t i = 0; i < slot_bytes.size(); ++i)
+    size.address_bytes = std::max(size.address_bytes, offsets[i] + rule.footprint_bytes(slot_bytes[i]));
+  return size;
+}
+
 }  // namespace
 
 bool VirtualPool::pages_can_move() {
@@ -44,33 +86,31 @@ void VirtualPool::set_pages_can_move(bool can) {
 
 VirtualPool::VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
                          std::int64_t capacity_bytes, bool poison)
+    : VirtualPool(slot_bytes, rule, size_side_by_side(slot_bytes, rule, capacity_bytes), poison) {
+  own_offsets_ = side_by_side(slot_bytes, rule);
+}
+
+VirtualPool::VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+                         const VirtualPoolSize& size, bool poison)
     : rule_(rule),
-      capacity_bytes_(capacity_bytes),
+      small_bytes_(size.small_bytes),
       poison_(poison),
-      placement_(slot_bytes, rule, capacity_bytes) {
-  const std::int64_t fixed_bytes = rule_.fixed_bytes(slot_bytes);
-  if (fixed_bytes > capacity_bytes) {
-    throw UserError(
-        fmt::format("the pool of {} cannot hold even the small tensors, which take {}; give more memory",
-                    format_bytes(capacity_bytes), format_bytes(fixed_bytes)));
+      placement_(rule.grain_bytes(), size.memory_bytes, size.address_bytes) {
+  require_available(size.small_bytes + size.memory_bytes, "the memory pool");
+  for (const std::int64_t size_bytes : slot_bytes) {
+    require(size_bytes >= 0, "a slot's size is not negative");
+    slots_.push_back({size_bytes, kAnywhere});
   }
-  require_available(capacity_bytes, "the memory pool");
-  mapped_bytes_ = peak_bytes_ = fixed_bytes;
-  space_ = AddressRange(placement_.slots_end(), AddressRange::Access::none);
-  fixed_ = AddressRange(fixed_bytes, AddressRange::Access::read_write);
-  home_ = AddressRange(placement_.unit_bytes(), AddressRange::Access::read_write);
-  fixed_.populate();
-  home_.populate();
-  std::int64_t fixed_offset = 0;
-  for (std::size_t i = 0; i < slot_bytes.size(); ++i) {
-    const int slot = static_cast<int>(i);
-    if (placement_.footprint_bytes(slot) > 0) {
-      slots_.push_back({slot_bytes[i], at(placement_.offset(slot))});
-    } else {
-      slots_.push_back({slot_bytes[i], fixed_.data() + fixed_offset});
-      fixed_offset += round_up(std::max<std::int64_t>(slot_bytes[i], 1), kCacheLine);
-    }
-  }
+  mapped_bytes_ = peak_bytes_ = small_bytes_;
+  small_ = AddressRange(small_bytes_, AddressRange::Access::read_write);
+  small_.populate();
+  space_ = AddressRange(size.address_bytes, AddressRange::Access::none);
+  space_.populate(size.memory_bytes);
+}
+
+VirtualPool::Slot& VirtualPool::checked(int slot) {
+  require(slot >= 0 && static_cast<std::size_t>(slot) < slots_.size(), "no such slot");
+  return slots_[static_cast<std::size_t>(slot)];
 }
 
 const VirtualPool::Slot& VirtualPool::checked(int slot) const {
@@ -78,43 +118,87 @@ const VirtualPool::Slot& VirtualPool::checked(int slot) const {
   return slots_[static_cast<std::size_t>(slot)];
 }
 
-std::byte* VirtualPool::at(std::int64_t offset) const {
-  const std::int64_t beyond = offset - placement_.slots_end();
-  return beyond >= 0 ? home_.data() + beyond : space_.data() + offset;
+/// Where the slot goes.
+std::int64_t VirtualPool::place(int slot, std::int64_t offset) const {
+  if (own_offsets_.empty()) return offset;
+  require(offset == kAnywhere, "this pool places its slots itself");
+  return own_offsets_[static_cast<std::size_t>(slot)];
+}
+
+std::byte* VirtualPool::at(const Slot& slot) const {
+  return (rule_.is_small(slot.size_bytes) ? small_ : space_).data() + slot.offset;
+}
+
+void VirtualPool::take_small(std::int64_t offset, std::int64_t size_bytes) {
+  const std::int64_t taken_bytes = small_slot_bytes(size_bytes);
+  require(offset >= 0 && offset % kCacheLine == 0 && offset + taken_bytes <= small_bytes_,
+          "a small slot lies outside of the memory that these share");
+  require(small_held_.is_free(offset, taken_bytes), "a small slot overlaps one that is held");
+  small_held_.add(offset, taken_bytes);
 }
 
 void* VirtualPool::acquire(int slot, std::int64_t offset) {
-  require(offset == kAnywhere, "a virtual pool places its slots itself");
-  const Slot& taker = checked(slot);
-  make(placement_.acquire(slot));
-  mapped_bytes_ += placement_.footprint_bytes(slot);
+  Slot& taker = checked(slot);
+  require(taker.offset == kAnywhere, "the slot has memory already");
+  const std::int64_t where = place(slot, offset);
+  const std::int64_t footprint_bytes = rule_.footprint_bytes(taker.size_bytes);
+  if (footprint_bytes > 0) {
+    make(placement_.acquire(where, footprint_bytes));
+  } else {
+    take_small(where, taker.size_bytes);
+  }
+  taker.offset = where;
+  if (poison_) protect(taker, PROT_READ | PROT_WRITE);
+  mapped_bytes_ += footprint_bytes;
   asked_bytes_ += taker.size_bytes;
   peak_bytes_ = std::max(peak_bytes_, mapped_bytes_);
   peak_lost_bytes_ = std::max(peak_lost_bytes_, mapped_bytes_ - asked_bytes_);
-  return taker.address;
+  return at(taker);
 }
 
 void VirtualPool::release(int slot) {
-  const Slot& giver = checked(slot);
-  placement_.release(slot);
-  mapped_bytes_ -= placement_.footprint_bytes(slot);
+  Slot& giver = checked(slot);
+  require(giver.offset != kAnywhere, "the slot has no memory to release");
+  if (poison_) {
+    std::memset(at(giver), kPoisonByte, static_cast<std::size_t>(giver.size_bytes));
+    protect(giver, PROT_NONE);
+  }
+  if (rule_.is_small(giver.size_bytes)) {
+    small_held_.remove(giver.offset);
+  } else {
+    placement_.release(giver.offset);
+  }
+  giver.offset = kAnywhere;
+  mapped_bytes_ -= rule_.footprint_bytes(giver.size_bytes);
   asked_bytes_ -= giver.size_bytes;
-  if (!poison_) return;
-  std::memset(giver.address, kPoisonByte, static_cast<std::size_t>(giver.size_bytes));
-  make(placement_.send_home(slot));
 }
 
 void VirtualPool::hand_over(int from, int to) {
-  const std::int64_t more_bytes = checked(to).size_bytes - checked(from).size_bytes;
-  make(placement_.hand_over(from, to));
-  asked_bytes_ += more_bytes;
+  Slot &giver = checked(from), &taker = checked(to);
+  const std::int64_t giver_bytes = rule_.footprint_bytes(giver.size_bytes);
+  require(giver.offset != kAnywhere && taker.offset == kAnywhere &&
+              giver_bytes == rule_.footprint_bytes(taker.size_bytes) &&
+              (giver_bytes > 0 || small_slot_bytes(giver.size_bytes) == small_slot_bytes(taker.size_bytes)),
+          "the slot's memory cannot be handed over");
+  std::swap(giver.offset, taker.offset);
+  // Places of their own are exchanged with it, as these are of one size.
+  if (!own_offsets_.empty())
+    std::swap(own_offsets_[static_cast<std::size_t>(from)], own_offsets_[static_cast<std::size_t>(to)]);
+  asked_bytes_ += taker.size_bytes - giver.size_bytes;
   peak_lost_bytes_ = std::max(peak_lost_bytes_, mapped_bytes_ - asked_bytes_);
+}
+
+/// Small slots share pages with others and stay open.
+void VirtualPool::protect(const Slot& slot, int protection) {
+  const std::int64_t footprint_bytes = rule_.footprint_bytes(slot.size_bytes);
+  if (footprint_bytes > 0 && ::mprotect(at(slot), static_cast<std::size_t>(footprint_bytes), protection) != 0)
+    throw RunError(fmt::format("cannot protect a slot's memory: {}", std::strerror(errno)));
 }
 
 void VirtualPool::make(const PagePlacement::Moves& moves) {
   for (const PagePlacement::Move& each : moves) {
-    move(at(each.from), at(each.to), each.size_bytes);
-    if (each.from < placement_.slots_end()) close(at(each.from), each.size_bytes);
+    move(space_.data() + each.from, space_.data() + each.to, each.size_bytes);
+    close(space_.data() + each.from, each.size_bytes);
   }
 }
 
@@ -122,7 +206,8 @@ void VirtualPool::copy(std::byte* from, std::byte* to, std::int64_t size_bytes) 
   ++moves_;
   for (std::int64_t done = 0; done < size_bytes; done += kCopiedBytes) {
     const auto size = static_cast<std::size_t>(std::min(kCopiedBytes, size_bytes - done));
-    const bool copied = ::mprotect(to + done, size, PROT_READ | PROT_WRITE) == 0;
+    const bool copied = ::mprotect(from + done, size, PROT_READ | PROT_WRITE) == 0 &&
+                        ::mprotect(to + done, size, PROT_READ | PROT_WRITE) == 0;
     if (copied) std::memcpy(to + done, from + done, size);
     if (!copied || ::madvise(from + done, size, MADV_DONTNEED) != 0) {
       throw RunError(fmt::format("cannot copy {} of pool memory: {}; try the packed pool",
@@ -160,24 +245,25 @@ void VirtualPool::close(std::byte* address, std::int64_t size_bytes) {
 
 void* VirtualPool::address(int slot) const {
   const Slot& found = checked(slot);
-  require(placement_.held(slot), "the slot has no memory");
-  return found.address;
+  require(found.offset != kAnywhere, "the slot has no memory");
+  return at(found);
 }
 
 bool VirtualPool::held(int slot) const {
-  checked(slot);
-  return placement_.held(slot);
+  return checked(slot).offset != kAnywhere;
 }
 
 bool VirtualPool::fits(int slot, std::int64_t offset) const {
-  require(offset == kAnywhere, "a virtual pool places its slots itself");
-  checked(slot);
-  return placement_.fits(slot);
+  const Slot& taker = checked(slot);
+  const std::int64_t where = place(slot, offset);
+  if (taker.offset != kAnywhere) return false;
+  if (!rule_.is_small(taker.size_bytes))
+    return placement_.fits(where, rule_.footprint_bytes(taker.size_bytes));
+  return where >= 0 && small_held_.is_free(where, small_slot_bytes(taker.size_bytes));
 }
 
 bool VirtualPool::swappable(int slot) const {
-  checked(slot);
-  return placement_.footprint_bytes(slot) > 0;
+  return !rule_.is_small(checked(slot).size_bytes);
 }
 
 }  // namespace penstock

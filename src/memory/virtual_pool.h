@@ -4,15 +4,28 @@
 #include <vector>
 
 #include "memory/address_range.h"
+#include "memory/held_ranges.h"
 #include "memory/page_placement.h"
 #include "memory/pool.h"
 
 namespace penstock {
 
-/// Every slot has one virtual address range for life; physical memory comes and goes beneath it, moved with
-/// mremap as PagePlacement says. (Each move interrupts all cores that run the process, some 20 us.) Where a
-/// slot has no memory it is inaccessible: touching it is a segmentation fault. With poison on, this holds for
-/// all of a slot as soon as it is released.
+/// How much a VirtualPool has of what.
+struct VirtualPoolSize {
+  std::int64_t small_bytes = 0;    ///< memory that small slots share; it stays where it is
+  std::int64_t memory_bytes = 0;   ///< memory that moves, in whole grains
+  std::int64_t address_bytes = 0;  ///< addresses beneath which it moves, no fewer
+};
+
+/// There are more addresses than memory. The user says at which of them a slot is, another range at each stay
+/// if need be, and physical memory is brought beneath it, moved with mremap as PagePlacement says. (Each move
+/// interrupts all cores that run the process, some 20 us.) Page tables grow with the addresses, so slots that
+/// are there at different times had better share them. Where there is no memory touching is a segmentation
+/// fault; with poison on, this holds for all of a slot as soon as it is released. Small slots lie in memory
+/// that never moves.
+///
+/// A pool that is made without VirtualPoolSize has addresses for all slots side by side: each is at a place
+/// of its own, and offsets are kAnywhere.
 class VirtualPool final : public Pool {
  public:
   /// Throws UserError when the small slots alone exceed the capacity or the kernel does not give the memory.
@@ -22,8 +35,10 @@ class VirtualPool final : public Pool {
   /// A pool smaller than the one that `rule` was made for: plans made with that rule need not be made again.
   VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
               std::int64_t capacity_bytes, bool poison = kPoisonByDefault);
+  /// Offsets are told: of a small slot in the memory that these share, of another one among the addresses.
+  VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+              const VirtualPoolSize& size, bool poison = kPoisonByDefault);
 
-  /// `offset` is kAnywhere: this pool places slots itself.
   void* acquire(int slot, std::int64_t offset = kAnywhere) override;
   void release(int slot) override;
   void hand_over(int from, int to) override;
@@ -31,7 +46,7 @@ class VirtualPool final : public Pool {
   bool held(int slot) const override;
   bool fits(int slot, std::int64_t offset = kAnywhere) const override;
   bool swappable(int slot) const override;
-  std::int64_t capacity_bytes() const override { return capacity_bytes_; }
+  std::int64_t capacity_bytes() const override { return small_bytes_ + placement_.memory_bytes(); }
   std::int64_t mapped_bytes() const override { return mapped_bytes_; }
   std::int64_t peak_bytes() const override { return peak_bytes_; }
   std::int64_t asked_bytes() const override { return asked_bytes_; }
@@ -49,23 +64,28 @@ class VirtualPool final : public Pool {
  private:
   struct Slot {
     std::int64_t size_bytes = 0;
-    std::byte* address = nullptr;
+    std::int64_t offset = kAnywhere;  // while it is held
   };
+  Slot& checked(int slot);
   const Slot& checked(int slot) const;
+  std::int64_t place(int slot, std::int64_t offset) const;
+  std::byte* at(const Slot& slot) const;
+  void protect(const Slot& slot, int protection);
+  void take_small(std::int64_t offset, std::int64_t size_bytes);
   void make(const PagePlacement::Moves& moves);
   void move(std::byte* from, std::byte* to, std::int64_t size_bytes);
   void copy(std::byte* from, std::byte* to, std::int64_t size_bytes);
   void close(std::byte* address, std::int64_t size_bytes);
-  std::byte* at(std::int64_t offset) const;
 
   VirtualPoolRule rule_;
-  std::int64_t capacity_bytes_;
+  std::int64_t small_bytes_;
   bool poison_;
   PagePlacement placement_;
   std::vector<Slot> slots_;
-  AddressRange fixed_;  // small slots, always resident
-  AddressRange home_;   // where memory is at first
-  AddressRange space_;  // the other slots
+  std::vector<std::int64_t> own_offsets_;  // by slot; empty where offsets are told
+  HeldRanges small_held_;
+  AddressRange small_;
+  AddressRange space_;
   std::int64_t mapped_bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
   std::int64_t asked_bytes_ = 0;

@@ -64,7 +64,7 @@ TEST(Fit, TheSmallestBudgetThatIsNamedWorksAndSoDoesEveryLargerOne) {
           const Request request = subject.request(budget, pool, policy);
           const plan::Profile profile = subject.profile(first_fit(subject.steps, request));
           const Fit fit = best_fit(subject.steps, request, &profile);
-          EXPECT_LE(fit.pool_bytes, budget - 1000) << plan::policy_name(policy) << " seed " << seed;
+          EXPECT_LE(fit.pool_bytes(), budget - 1000) << plan::policy_name(policy) << " seed " << seed;
           EXPECT_TRUE(plan::check(fit.training->problem, fit.training->plan).ok);
         }
       }
@@ -113,46 +113,81 @@ TEST(Fit, AutoIsNeverPredictedSlowerThanWindowInTheSamePool) {
   }
 }
 
-/// Each slot of a virtual pool has its own addresses: where they are many, page tables take memory too.
+/// Page tables take memory for each address: those that the margin does not bear are a part of the pool.
 TEST(Fit, AVirtualPoolCountsItsPageTables) {
-  StorageMap few, many;
-  few.slot_bytes.assign(4, std::int64_t{1} << 30);
-  many.slot_bytes.assign(64, std::int64_t{1} << 30);
-  few.storages = 4;
-  many.storages = 64;
-  const std::int64_t given = std::int64_t{4} << 30;
-  const auto fixed = [&](const StorageMap& map) {
-    return make_virtual_model(map, given)->rule(given).fixed_bytes;
-  };
-  EXPECT_LT(fixed(few), std::int64_t{1} << 20);
-  EXPECT_EQ(fixed(many) - fixed(few), (std::int64_t{64} << 30) / 512 - (std::int64_t{8} << 20));
-  EXPECT_EQ(make_virtual_model(many, given)->rule(given).budget_bytes, given - fixed(many));
+  constexpr std::int64_t kGi = std::int64_t{1} << 30, kMi = std::int64_t{1} << 20;
+  EXPECT_EQ(pool_size(5, kGi, 2 * kGi).pool_bytes, 5 + kGi);
+  EXPECT_EQ(pool_size(5, kGi, 64 * kGi).pool_bytes, 5 + kGi + 64 * kGi / 512 - 8 * kMi);
+}
+
+/// Slots that are in memory at different times share addresses, and small ones their bytes.
+TEST(Fit, AddressesOfAVirtualPoolDoNotGrowWithTheStep) {
+  PoolSize least[2];
+  std::int64_t all[2] = {};
+  for (const int i : {0, 1}) {
+    const Subject subject(7, i == 0 ? 20 : 200);
+    const std::int64_t smallest = subject.smallest(PoolKind::paged, Policy::window);
+    least[i] = first_fit(subject.steps, subject.request(smallest, PoolKind::paged, Policy::window)).size;
+    all[i] = in_memory_bytes(subject.steps, subject.request(0, PoolKind::paged));
+    EXPECT_LT(least[i].address_bytes, 3 * least[i].paged_bytes);
+  }
+  EXPECT_GT(all[1], 5 * all[0]);
+  EXPECT_LT(least[1].address_bytes, 2 * least[0].address_bytes);
 }
 
 TEST(Fit, OffsetsAreProvedAndDamageIsSeen) {
-  int seen = 0, cases = 0;
-  for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    const Subject subject(seed);
-    const std::int64_t budget = subject.smallest(PoolKind::packed) + 20000;
-    Fit fit = first_fit(subject.steps, subject.request(budget, PoolKind::packed));
-    plan::Plan& plan = fit.training->plan;
-    const PlannedStep planned[] = {{subject.steps.training, &fit.training->problem, &plan}};
-    EXPECT_EQ(check_offsets(fit.map, planned, fit.pool_bytes), "");
-    for (std::size_t i = 0; i < plan.offsets.size(); ++i) {
-      const std::int64_t right = plan.offsets[i];
-      for (const std::int64_t wrong : {std::int64_t{-64}, fit.pool_bytes, right + 1, std::int64_t{0}}) {
-        if (wrong == right) continue;
-        plan.offsets[i] = wrong;
-        ++cases;
-        if (!check_offsets(fit.map, planned, fit.pool_bytes).empty()) ++seen;
-        plan.offsets[i] = right;
+  for (const PoolKind pool : kPools) {
+    int seen = 0, cases = 0;
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      const Subject subject(seed);
+      const std::int64_t budget = subject.smallest(pool) + 20000;
+      Fit fit = first_fit(subject.steps, subject.request(budget, pool));
+      plan::Plan& plan = fit.training->plan;
+      const PlannedStep planned[] = {{subject.steps.training, &fit.training->problem, &plan}};
+      const auto wrong = [&](const PoolSize& size) {
+        return !check_offsets(fit.map, planned, size, fit.pool->grain_bytes()).empty();
+      };
+      EXPECT_FALSE(wrong(fit.size));
+      const auto damage = [&](std::int64_t& number, std::initializer_list<std::int64_t> others) {
+        const std::int64_t right = number;
+        for (const std::int64_t other : others) {
+          if (other == right) continue;
+          number = other;
+          ++cases;
+          if (wrong(fit.size)) ++seen;
+        }
+        number = right;
+      };
+      for (std::int64_t& offset : plan.offsets)
+        damage(offset, {-64, fit.pool_bytes() + fit.size.address_bytes, offset + 1, 0});
+      for (const plan::Standing& state : plan.boundary) {
+        std::int64_t& home = plan.homes[static_cast<std::size_t>(state.storage)];
+        if (state.resident) damage(home, {-64, fit.pool_bytes() + fit.size.address_bytes, home + 64, 0});
       }
+      const std::int64_t last = plan.offsets.back();
+      plan.offsets.pop_back();
+      EXPECT_TRUE(wrong(fit.size));
+      plan.offsets.push_back(last);
+      plan.offsets.push_back(last);
+      EXPECT_TRUE(wrong(fit.size));
+      plan.offsets.pop_back();
+      // A pool that is smaller than the plan needs, or says that it takes less than it does.
+      const std::int64_t grain = fit.pool->grain_bytes();
+      if (pool == PoolKind::packed) {
+        EXPECT_TRUE(wrong(pool_size(fit.size.small_bytes - kPackedPage, 0, 0)));
+      } else {
+        const PoolSize& size = fit.size;
+        EXPECT_TRUE(wrong(pool_size(0, size.paged_bytes, size.address_bytes)));
+        EXPECT_TRUE(wrong(pool_size(size.small_bytes, size.paged_bytes - grain, size.address_bytes)));
+        EXPECT_TRUE(wrong(pool_size(size.small_bytes, size.paged_bytes, size.paged_bytes - grain)));
+      }
+      PoolSize less = fit.size;
+      --less.pool_bytes;
+      EXPECT_TRUE(wrong(less));
     }
-    plan.offsets.pop_back();
-    EXPECT_NE(check_offsets(fit.map, planned, fit.pool_bytes), "");
+    // What is moved to where nobody is at the time is as good as before.
+    EXPECT_GT(seen, cases * 3 / 4) << cases;
   }
-  // What is moved to where nobody is at the time is as good as before.
-  EXPECT_GT(seen, cases * 3 / 4);
 }
 
 TEST(Fit, RefittingKeepsThePoolTheTierAndWhatIsInMemory) {
@@ -171,7 +206,7 @@ TEST(Fit, RefittingKeepsThePoolTheTierAndWhatIsInMemory) {
         try {
           const Fit next = refit(subject.steps, fit, profile);
           ++refitted;
-          EXPECT_EQ(next.pool_bytes, fit.pool_bytes);
+          EXPECT_EQ(next.size, fit.size);
           EXPECT_EQ(next.map.extent, fit.map.extent);
           EXPECT_EQ(next.map.tier_bytes, fit.map.tier_bytes);
           for (const ir::StorageId s : fit.training->problem.state()) {
@@ -183,7 +218,7 @@ TEST(Fit, RefittingKeepsThePoolTheTierAndWhatIsInMemory) {
             EXPECT_GE(fit.map.extent[static_cast<std::size_t>(state.storage)], 0);
           }
           const auto& before = fit.training->plan.boundary;
-          for (std::size_t i = 0; i < before.size() && !fit.training->plan.homes.empty(); ++i) {
+          for (std::size_t i = 0; i < before.size(); ++i) {
             if (!before[i].resident || !next.training->plan.boundary[i].resident) continue;
             const auto slot = static_cast<std::size_t>(before[i].storage);
             EXPECT_EQ(next.training->plan.homes[slot], fit.training->plan.homes[slot]);
@@ -210,7 +245,7 @@ TEST(FitJson, APlanFileComesBackAsItWas) {
     EXPECT_EQ(back.training->plan.instructions, fit.training->plan.instructions);
     EXPECT_EQ(back.training->plan.offsets, fit.training->plan.offsets);
     EXPECT_EQ(back.training->plan.homes, fit.training->plan.homes);
-    EXPECT_EQ(back.pool_bytes, fit.pool_bytes);
+    EXPECT_EQ(back.size, fit.size);
     EXPECT_EQ(back.division.budget_bytes, budget);
     EXPECT_EQ(back.map.extent, fit.map.extent);
     EXPECT_EQ(back.map.extent_offset, fit.map.extent_offset);
@@ -221,33 +256,34 @@ TEST(FitJson, APlanFileComesBackAsItWas) {
 
 TEST(FitJson, DamageIsRefusedWithTheFilesName) {
   const Subject subject(4);
-  const Fit fit =
-      first_fit(subject.steps, subject.request(subject.smallest(PoolKind::packed) + 30000, PoolKind::packed));
-  const std::string good = fit_to_json(subject.steps, fit, "toy", 1);
-  const auto refused = [&](const std::string& text) {
-    try {
-      fit_from_json(subject.steps, {}, text, "the file");
-      return false;
-    } catch (const UserError& error) {
-      return std::string(error.what()).starts_with("the file: ");
-    }
-  };
-  const auto with = [&](const std::string& from, const std::string& to) {
-    std::string text = good;
-    text.replace(text.find(from), from.size(), to);
-    return text;
-  };
-  EXPECT_FALSE(refused(good));
-  EXPECT_TRUE(refused(""));
-  EXPECT_TRUE(refused("[]"));
-  EXPECT_TRUE(refused(with("\"version\":3", "\"version\":2")));
-  EXPECT_TRUE(refused(with("\"pool\":\"packed\"", "\"pool\":\"pond\"")));
-  EXPECT_TRUE(refused(with("\"pool_bytes\":", "\"pool_bytes\":-")));
-  EXPECT_TRUE(refused(with("\"extents\":[", "\"extents\":[[-1,0],")));
-  EXPECT_TRUE(refused(with("\"tier_bytes\":", "\"tier_bytes\":-")));
-  EXPECT_TRUE(refused(with("\"run\"", "\"wait\"")));
-  EXPECT_TRUE(refused(with("\"offsets\":[", "\"offsets\":[1,")));
-  EXPECT_TRUE(refused(good.substr(0, good.size() / 2)));
+  for (const PoolKind pool : kPools) {
+    const Fit fit = first_fit(subject.steps, subject.request(subject.smallest(pool) + 30000, pool));
+    const std::string good = fit_to_json(subject.steps, fit, "toy", 1);
+    const auto refused = [&](const std::string& text) {
+      try {
+        fit_from_json(subject.steps, {}, text, "the file");
+        return false;
+      } catch (const UserError& error) {
+        return std::string(error.what()).starts_with("the file: ");
+      }
+    };
+    const auto with = [&](const std::string& from, const std::string& to) {
+      std::string text = good;
+      text.replace(text.find(from), from.size(), to);
+      return text;
+    };
+    EXPECT_FALSE(refused(good));
+    EXPECT_TRUE(refused(""));
+    EXPECT_TRUE(refused("[]"));
+    EXPECT_TRUE(refused(with("\"version\":4", "\"version\":3")));
+    EXPECT_TRUE(refused(with("\"pool\":\"", "\"pool\":\"pond ")));
+    for (const std::string key : {"pool_bytes", "small_bytes", "paged_bytes", "address_bytes", "tier_bytes"})
+      EXPECT_TRUE(refused(with("\"" + key + "\":", "\"" + key + "\":-1"))) << key;
+    EXPECT_TRUE(refused(with("\"extents\":[", "\"extents\":[[-1,0],")));
+    EXPECT_TRUE(refused(with("\"run\"", "\"wait\"")));
+    EXPECT_TRUE(refused(with("\"offsets\":[", "\"offsets\":[1,")));
+    EXPECT_TRUE(refused(good.substr(0, good.size() / 2)));
+  }
 }
 
 /// The state is where the plan in use wants it, whatever plans came before; what is not state may lie
@@ -270,7 +306,7 @@ TEST(Fit, PlansReplacedInMidRunChangeNoBit) {
         }
       }
       const auto hash = [&](const std::vector<int>& order) {
-        const std::unique_ptr<Pool> memory = fits[0].pool->make_pool(fits[0].pool_bytes);
+        const std::unique_ptr<Pool> memory = fits[0].pool->make_pool(fits[0].size);
         StorageMap map = fits[0].map;
         run::LazyTier tier(map.extents());
         run::Executor executor(*memory, map, &tier, fits[0].training->plan.homes);

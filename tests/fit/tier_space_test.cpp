@@ -67,7 +67,7 @@ TEST(FitTierSpace, IsKeptOrTheRefusalNamesWhatWouldDo) {
             first_fit(subject.steps, request);
             const Fit fit = best_fit(subject.steps, request, &profile);
             EXPECT_LE(fit.map.tier_bytes, space);
-            EXPECT_LE(fit.pool_bytes, budget - 1000);
+            EXPECT_LE(fit.pool_bytes(), budget - 1000);
             EXPECT_TRUE(plan::check(fit.training->problem, fit.training->plan).ok);
             ++kept;
           } catch (const plan::BudgetError& error) {

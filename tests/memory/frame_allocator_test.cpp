@@ -65,6 +65,15 @@ TEST(FrameAllocator, TakesTheVeryUnitsThatAreAskedFor) {
   EXPECT_EQ(allocator.allocate(32), (std::vector<UnitRun>{{0, 32}}));
 }
 
+TEST(FrameAllocator, UnitsThatAreNotThereYetComeByRelease) {
+  FrameAllocator allocator(4 * 8, 8, 12);
+  EXPECT_EQ(allocator.free_units(), 12);
+  EXPECT_EQ(allocator.allocate(12), (std::vector<UnitRun>{{0, 12}}));
+  EXPECT_THROW(allocator.allocate(1), InternalError);
+  allocator.release({{16, 16}});
+  EXPECT_EQ(allocator.allocate(16), (std::vector<UnitRun>{{16, 16}}));
+}
+
 TEST(FrameAllocator, RandomRequestsNeverOverlapNorFail) {
   const CounterRandom random(7, RandomPurpose::synthetic, 0, 1);
   constexpr int kUnits = 16 * 20 + 5;

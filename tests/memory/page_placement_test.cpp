@@ -20,8 +20,7 @@ using Moves = PagePlacement::Moves;
 class Pages {
  public:
   explicit Pages(const PagePlacement& placement) {
-    for (std::int64_t at = 0; at < placement.unit_bytes(); at += kGrain)
-      pages_[placement.slots_end() + at] = at / kGrain;
+    for (std::int64_t at = 0; at < placement.memory_bytes(); at += kGrain) pages_[at] = at / kGrain;
   }
 
   void make(const Moves& moves) {
@@ -38,88 +37,95 @@ class Pages {
     }
   }
 
-  bool backs(const PagePlacement& placement, int slot) const {
-    for (std::int64_t at = 0; at < placement.footprint_bytes(slot); at += kGrain) {
-      if (!pages_.contains(placement.offset(slot) + at)) return false;
+  bool back(std::int64_t offset, std::int64_t size_bytes) const {
+    for (std::int64_t at = 0; at < size_bytes; at += kGrain) {
+      if (!pages_.contains(offset + at)) return false;
     }
     return true;
+  }
+
+  /// A number for each page of the range.
+  std::vector<std::int64_t> in(std::int64_t offset, std::int64_t size_bytes) const {
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t at = 0; at < size_bytes; at += kGrain) numbers.push_back(pages_.at(offset + at));
+    return numbers;
   }
 
  private:
   std::map<std::int64_t, std::int64_t> pages_;
 };
 
-PagePlacement placement_of(const std::vector<std::int64_t>& slots, std::int64_t units) {
-  return {slots, VirtualPoolRule(units * kGrain), units * kGrain};
-}
-
-TEST(PagePlacement, WhatIsAcquiredAgainIsStillThere) {
-  PagePlacement placement = placement_of({4 * kGrain, 2 * kGrain}, 4);
-  EXPECT_EQ(placement.acquire(0).size(), 1U);
+TEST(PagePlacement, WhereThereIsMemoryNothingMoves) {
+  PagePlacement placement(kGrain, 4 * kGrain, 8 * kGrain);
+  EXPECT_TRUE(placement.acquire(0, 4 * kGrain).empty());  // where it is at first
   placement.release(0);
-  EXPECT_TRUE(placement.acquire(0).empty());
+  EXPECT_EQ(placement.acquire(4 * kGrain, 4 * kGrain).size(), 1U);
+  placement.release(4 * kGrain);
+  EXPECT_TRUE(placement.acquire(5 * kGrain, 2 * kGrain).empty());  // whoever comes next
 }
 
 TEST(PagePlacement, OnlyWhatAnotherTookMovesBack) {
-  PagePlacement placement = placement_of({4 * kGrain, kGrain}, 4);
-  placement.acquire(0);
-  placement.release(0);
-  const Moves taken = placement.acquire(1);
+  PagePlacement placement(kGrain, 4 * kGrain, 8 * kGrain);
+  const Moves taken = placement.acquire(5 * kGrain, kGrain);
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(taken[0].size_bytes, kGrain);
-  EXPECT_LT(taken[0].from, placement.slots_end());  // straight from the other slot
-  placement.release(1);
-  const Moves back = placement.acquire(0);
+  placement.release(5 * kGrain);
+  const Moves back = placement.acquire(0, 4 * kGrain);
   ASSERT_EQ(back.size(), 1U);
   EXPECT_EQ(back[0], (PagePlacement::Move{taken[0].to, taken[0].from, kGrain}));
 }
 
 TEST(PagePlacement, MisuseIsAnInternalError) {
-  PagePlacement placement = placement_of({2 * kGrain, 2 * kGrain, kGrain}, 3);
+  EXPECT_THROW(PagePlacement(kGrain, 4 * kGrain, 3 * kGrain), InternalError);
+  EXPECT_THROW(PagePlacement(kGrain, 100, 3 * kGrain), InternalError);
+  PagePlacement placement(kGrain, 3 * kGrain, 8 * kGrain);
   EXPECT_THROW(placement.release(0), InternalError);
-  placement.acquire(0);
-  EXPECT_THROW(placement.acquire(0), InternalError);
-  EXPECT_FALSE(placement.fits(1));
-  EXPECT_TRUE(placement.fits(2));
-  EXPECT_THROW(placement.acquire(1), InternalError);
-  EXPECT_THROW(placement.send_home(0), InternalError);
-  EXPECT_THROW(placement.hand_over(0, 2), InternalError);
+  placement.acquire(kGrain, 2 * kGrain);
+  EXPECT_THROW(placement.acquire(kGrain, 2 * kGrain), InternalError);  // held
+  EXPECT_THROW(placement.acquire(0, 2 * kGrain), InternalError);       // overlaps
+  EXPECT_THROW(placement.acquire(2 * kGrain, kGrain), InternalError);
+  EXPECT_THROW(placement.acquire(4 * kGrain, 2 * kGrain), InternalError);  // too much
+  EXPECT_THROW(placement.acquire(8 * kGrain, kGrain), InternalError);      // no such addresses
+  EXPECT_THROW(placement.acquire(-kGrain, kGrain), InternalError);
+  EXPECT_THROW(placement.acquire(4 * kGrain + 64, kGrain), InternalError);
+  EXPECT_THROW(placement.release(2 * kGrain), InternalError);  // in the midst of it
+  EXPECT_FALSE(placement.fits(0, 2 * kGrain));
+  EXPECT_FALSE(placement.fits(4 * kGrain, 2 * kGrain));
+  EXPECT_FALSE(placement.fits(8 * kGrain, kGrain));
+  EXPECT_TRUE(placement.fits(4 * kGrain, kGrain));
+  EXPECT_EQ(placement.acquire(4 * kGrain, kGrain).size(), 1U);
 }
 
-TEST(PagePlacement, RandomUseLosesNoPage) {
+TEST(PagePlacement, RandomUseLosesNoPageAndDisturbsNobody) {
   const CounterRandom random(3, RandomPurpose::synthetic, 0, 1);
-  constexpr int kSlots = 60, kUnits = 1200;
-  std::vector<std::int64_t> slots;
-  for (std::uint64_t i = 0; i < kSlots; ++i)
-    slots.push_back(kGrain * (1 + static_cast<std::int64_t>(random.bits(i) % (i % 7 == 0 ? 600 : 40))));
-  PagePlacement placement = placement_of(slots, kUnits);
+  constexpr std::int64_t kUnits = 1200, kAddresses = 2000;
+  PagePlacement placement(kGrain, kUnits * kGrain, kAddresses * kGrain);
   Pages pages(placement);
-  int handed_over = 0, sent_home = 0;
-  for (std::uint64_t i = 0; i < 4000; ++i) {
-    const auto slot = static_cast<int>(random.bits(1000 + 2 * i) % kSlots);
-    const auto other = static_cast<int>(random.bits(1001 + 2 * i) % kSlots);
-    if (!placement.held(slot)) {
-      if (i % 5 == 0) {
-        pages.make(placement.send_home(slot));
-        ++sent_home;
-      } else if (placement.fits(slot)) {
-        pages.make(placement.acquire(slot));
-      }
-    } else if (!placement.held(other) &&
-               placement.footprint_bytes(slot) == placement.footprint_bytes(other)) {
-      pages.make(placement.hand_over(slot, other));
-      ++handed_over;
-    } else {
-      placement.release(slot);
+  struct Range {
+    std::int64_t size_bytes = 0;
+    std::vector<std::int64_t> pages;
+  };
+  std::map<std::int64_t, Range> held;
+  int acquired = 0;
+  for (std::uint64_t i = 0; i < 6000; ++i) {
+    const std::int64_t size = kGrain * (1 + random.bits(3 * i) % (i % 7 == 0 ? 600 : 40));
+    const std::int64_t offset = kGrain * static_cast<std::int64_t>(random.bits(3 * i + 1) % kAddresses);
+    if (placement.fits(offset, size)) {
+      pages.make(placement.acquire(offset, size));
+      ASSERT_TRUE(pages.back(offset, size)) << i;
+      held[offset] = {size, pages.in(offset, size)};
+      ++acquired;
+    } else if (!held.empty()) {
+      const auto victim =
+          std::next(held.begin(), static_cast<std::ptrdiff_t>(random.bits(3 * i + 2) % held.size()));
+      placement.release(victim->first);
+      held.erase(victim);
     }
-    for (int s = 0; s < kSlots; ++s) {
-      if (placement.held(s)) {
-        ASSERT_TRUE(pages.backs(placement, s)) << i;
-      }
+    for (const auto& [at, range] : held) {
+      ASSERT_EQ(pages.in(at, range.size_bytes), range.pages) << i << ": what is held stays where it is";
     }
   }
-  EXPECT_GT(handed_over, 10);
-  EXPECT_GT(sent_home, 100);
+  EXPECT_GT(acquired, 1000);
 }
 
 }  // namespace

@@ -144,13 +144,13 @@ TEST(VirtualPool, MovesOnlyWhatAnotherSlotNeeds) {
   VirtualPool pool({kMiB, kMiB, kMiB, 2 * kMiB}, 2 * kMiB, false);
   pool.acquire(0);
   pool.release(0);
-  const std::int64_t first = pool.moves();
   fill(pool.acquire(0), kMiB, 5);  // still has its memory
-  EXPECT_EQ(pool.moves(), first);
+  EXPECT_EQ(pool.moves(), 0);
+  pool.acquire(2);  // takes what nobody has
+  EXPECT_EQ(pool.moves(), 1);
   pool.release(0);
   pool.acquire(1);  // takes it over
-  EXPECT_EQ(pool.moves(), first + 1);
-  pool.acquire(2);
+  EXPECT_EQ(pool.moves(), 2);
   EXPECT_FALSE(pool.fits(0));
   pool.release(1);
   EXPECT_TRUE(pool.fits(0));
@@ -254,6 +254,40 @@ TEST(VirtualPool, SurvivesChurnWithPoison) {
 
 TEST(VirtualPool, SurvivesChurnInLargerGrains) {
   churn(random_sizes(3, 100, 40 << 20), 200 * kMiB, 3, 1500);
+}
+
+/// Slots share addresses: memory is where the user says, and what is held keeps apart.
+TEST(VirtualPool, SlotsGoWhereTheyAreTold) {
+  for (const bool poison : {false, true}) {
+    VirtualPool pool({2 * kMiB, kMiB, 100, 200, kMiB + 1}, VirtualPoolRule(kMiB),
+                     {4 * kKiB, 3 * kMiB, 5 * kMiB}, poison);
+    EXPECT_EQ(pool.capacity_bytes(), 3 * kMiB + 4 * kKiB);
+    auto* const base = static_cast<std::byte*>(pool.acquire(0, 0));
+    fill(base, 2 * kMiB, 1);
+    EXPECT_EQ(pool.moves(), 0);
+    EXPECT_EQ(pool.acquire(1, 4 * kMiB), base + 4 * kMiB);
+    EXPECT_EQ(pool.moves(), 1);
+    fill(pool.address(1), kMiB, 2);
+    EXPECT_TRUE(intact(base, 2 * kMiB, 1));
+    EXPECT_FALSE(pool.fits(4, 2 * kMiB));  // no memory is left
+    pool.release(0);
+    EXPECT_FALSE(pool.fits(0, 3 * kMiB));  // overlaps
+    EXPECT_THROW(pool.acquire(0, 3 * kMiB), InternalError);
+    EXPECT_THROW(pool.acquire(0, 100), InternalError);
+    EXPECT_THROW(pool.acquire(0, kAnywhere), InternalError);
+    EXPECT_FALSE(pool.fits(0, kAnywhere));
+    EXPECT_EQ(pool.acquire(4, 4 * kKiB), base + 4 * kKiB);
+    fill(pool.address(4), kMiB + 1, 3);
+    EXPECT_TRUE(intact(pool.address(1), kMiB, 2));
+    // Small ones have a space of their own.
+    auto* const small = static_cast<std::byte*>(pool.acquire(2, 128));
+    EXPECT_THROW(pool.acquire(3, 192), InternalError);
+    EXPECT_THROW(pool.acquire(3, 4 * kKiB), InternalError);
+    EXPECT_EQ(pool.acquire(3, 256), small + 128);
+    EXPECT_THROW(pool.hand_over(2, 3), InternalError);
+    pool.release(2);
+    EXPECT_TRUE(pool.fits(2, 0));
+  }
 }
 
 TEST(VirtualPool, WorstFragmentationStillServes) {

@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "fit/move_count.h"
 #include "fit/offset_check.h"
-#include "fit/packing.h"
-#include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 #include "plan/auto.h"
 #include "plan/checker.h"
@@ -19,6 +17,9 @@
 
 namespace penstock::run {
 namespace {
+
+/// A virtual pool that rounds as the smallest do.
+constexpr std::int64_t kSmall = std::int64_t{1} << 20;
 
 /// The state and the losses after some steps of `keep` in plenty of memory: what every other run must give.
 struct Outcome {
@@ -167,31 +168,33 @@ TEST(Executor, SwappingChangesNoBit) {
   EXPECT_GT(swapped_runs, 80);
 }
 
-/// The same in a packed pool, where a storage may be elsewhere at each stay.
+/// The same where plans say the places, and a storage may be elsewhere at each stay.
 TEST(Executor, PlacesThatChangeChangeNoBit) {
   int elsewhere = 0;
-  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
     const lower::Executable step =
         toy_executable(plan::random_step(seed, {static_cast<int>(3 + seed % 9), 8192, true}));
     const Outcome expected = reference(step, 3);
     const lower::Executable* const all[] = {&step};
     StorageMap map = map_slots(all);
-    plan::Problem problem = make_problem(step, map, kPlenty);
-    problem = make_problem(step, map, capacity_for(map, plan::smallest_bytes(problem)));
+    const std::shared_ptr<const fit::PoolModel> model =
+        seed % 2 == 0 ? fit::make_packed_model(map) : fit::make_virtual_model(map, kSmall);
+    plan::Problem problem = fit::step_problem(step, map, model->rule(kPlenty));
+    problem.budget_bytes = plan::smallest_bytes(problem);
     plan::Plan plan = plan::plan_window(problem);
     plan::prove(problem, plan);
     const fit::PlannedStep steps[] = {{&step, &problem, &plan}};
-    const fit::Layout layout = fit::pack_plans(map, steps, {});
+    const fit::Layout layout = model->lay_out(steps, {});
     plan.offsets = layout.offsets.front();
     plan.homes = layout.homes;
-    EXPECT_EQ(fit::check_offsets(map, steps, layout.pool_bytes), "");
+    EXPECT_EQ(fit::check_offsets(map, steps, layout.size, model->grain_bytes()), "");
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
-    PackedPool pool(map.slot_bytes, layout.pool_bytes, true);
+    const std::unique_ptr<Pool> pool = poisoned_pool(map, *model, layout.size);
     LazyTier tier(map.extents());
-    Executor executor(pool, map, &tier, plan.homes);
+    Executor executor(*pool, map, &tier, plan.homes);
     EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
-    EXPECT_LE(pool.peak_bytes(), layout.pool_bytes);
+    EXPECT_LE(pool->peak_bytes(), layout.size.pool_bytes);
     std::map<ir::StorageId, std::int64_t> first;
     std::size_t next = 0;
     for (const plan::Instruction& in : plan.instructions) {
@@ -214,16 +217,22 @@ TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
         toy_executable(plan::random_step(seed, {static_cast<int>(6 + seed % 6), 65536, true}));
     const lower::Executable* const all[] = {&step};
     StorageMap map = map_slots(all);
-    plan::Problem problem = make_problem(step, map, kPlenty);
-    const std::int64_t capacity = capacity_for(map, plan::smallest_bytes(problem));
-    problem = make_problem(step, map, capacity);
+    const std::shared_ptr<const fit::PoolModel> model = fit::make_virtual_model(map, kSmall);
+    plan::Problem problem = fit::step_problem(step, map, model->rule(kPlenty));
+    problem.budget_bytes = plan::smallest_bytes(problem);
     plan::Plan plan = plan::plan_window(problem);
     plan::prove(problem, plan);
+    const fit::PlannedStep planned{&step, &problem, &plan};
+    const fit::Layout layout = model->lay_out({&planned, 1}, {});
+    plan.offsets = layout.offsets.front();
+    plan.homes = layout.homes;
     const plan::Plan* const plans[] = {&plan};
     map_extents(map, plans);
-    VirtualPool pool(map.slot_bytes, capacity, false);
+    const VirtualPoolRule rule(kSmall);
+    VirtualPool pool(map.slot_bytes, rule,
+                     {layout.size.small_bytes, layout.size.paged_bytes, layout.size.address_bytes}, false);
     LazyTier tier(map.extents());
-    Executor executor(pool, map, &tier);
+    Executor executor(pool, map, &tier, plan.homes);
     fill_state(executor, step);
     constexpr int kWarmUp = 4, kSteps = 8;
     std::int64_t before = 0;
@@ -235,11 +244,11 @@ TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
     for (const plan::Instruction& in : plan.instructions) {
       const bool storage = in.action == plan::Action::acquire || in.action == plan::Action::swap_in ||
                            in.action == plan::Action::adopt;
-      if (storage && problem.storage(in.id).footprint_bytes > 0) ++times;
+      if (storage) ++times;
       if (in.action == plan::Action::run && problem.op(in.id).scratch_bytes[0] > 0) ++times;
     }
     const double seen = static_cast<double>(pool.moves() - before) / kSteps / static_cast<double>(times);
-    const double rehearsed = fit::moves_each({&step, &problem, &plan}, map, pool.rule(), capacity);
+    const double rehearsed = fit::moves_each(planned, map, rule, layout.size);
     // How memory lay when it began may differ, and with it how it is cut later on.
     EXPECT_NEAR(rehearsed, seen, 0.25 * seen + 0.1) << seed;
   }

@@ -4,8 +4,6 @@
 #include <map>
 
 #include "base/error.h"
-#include "fit/packing.h"
-#include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 #include "plan/checker.h"
 #include "plan/damage.h"
@@ -17,45 +15,41 @@
 namespace penstock::run {
 namespace {
 
+/// A virtual pool that rounds as the smallest do.
+constexpr std::int64_t kRounding = std::int64_t{1} << 20;
+
 /// Damages plans on purpose: what the checker lets through must still give the same bits, on a tier that
 /// punishes every use of a buffer that is being moved.
 class Mutations : public testing::Test {
  protected:
   void prepare(const lower::Executable& step, const plan::PlanOptions& options = {}, bool packed = false) {
     step_ = step;
-    packed_ = packed;
     const lower::Executable* const all[] = {&step_};
     map_ = map_slots(all);
+    pool_ = packed ? fit::make_packed_model(map_) : fit::make_virtual_model(map_, kRounding);
     const plan::Problem roomy = problem_of(kPlenty);
     std::int64_t budget = (3 * plan::smallest_bytes(roomy) + plan::keep_bytes(roomy)) / 4;
     if (options.policy != plan::PolicyKind::automatic)
       budget = std::max(budget, plan::smallest_budget(roomy, options));
-    capacity_ = packed ? budget : budget + virtual_pool_rule(map_, budget).fixed_bytes;
-    problem_ = problem_of(capacity_);
+    problem_ = problem_of(budget + roomy.fixed_bytes);
     plan_ = plan::make_plan(problem_, options);
     expected_.clear();
     ASSERT_EQ(run(plan_), expected(plan_)) << plan_.policy;
   }
 
   plan::Problem problem_of(std::int64_t capacity_bytes) const {
-    if (packed_) return fit::step_problem(step_, map_, fit::make_packed_model(map_)->rule(capacity_bytes));
-    return make_problem(step_, map_, capacity_bytes);
+    return fit::step_problem(step_, map_, pool_->rule(capacity_bytes));
   }
 
   std::uint64_t run(const plan::Plan& given) {
     plan::Plan plan = given;
     const plan::Plan* const plans[] = {&plan};
     map_extents(map_, plans);
-    if (!packed_) {
-      VirtualPool pool(map_.slot_bytes, capacity_, true);
-      return run_in(pool, plan);
-    }
     const fit::PlannedStep steps[] = {{&step_, &problem_, &plan}};
-    const fit::Layout layout = fit::pack_plans(map_, steps, {});
+    const fit::Layout layout = pool_->lay_out(steps, {});
     plan.offsets = layout.offsets.front();
     plan.homes = layout.homes;
-    PackedPool pool(map_.slot_bytes, layout.pool_bytes, true);
-    return run_in(pool, plan);
+    return run_in(*poisoned_pool(map_, *pool_, layout.size), plan);
   }
 
   std::uint64_t run_in(Pool& pool, const plan::Plan& plan) const {
@@ -103,8 +97,7 @@ class Mutations : public testing::Test {
 
   lower::Executable step_;
   StorageMap map_;
-  bool packed_ = false;
-  std::int64_t capacity_ = 0;
+  std::shared_ptr<const fit::PoolModel> pool_;
   plan::Problem problem_;
   plan::Plan plan_;
   std::map<std::vector<std::int32_t>, std::uint64_t> expected_;  ///< by the ops' variants

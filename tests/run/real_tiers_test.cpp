@@ -1,9 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "fit/packing.h"
 #include "fit/step_problem.h"
-#include "memory/packed_pool.h"
 #include "memory/virtual_pool.h"
 #include "plan/checker.h"
 #include "plan/excursions.h"
@@ -84,17 +82,17 @@ TEST(RealTiers, SharedPlacesChangeNoBit) {
       for (const bool packed : {false, true}) {
         options.policy = policy;
         options.profile = &profile;
-        std::int64_t capacity = budget + (packed ? 0 : virtual_pool_rule(map, budget).fixed_bytes);
+        const std::shared_ptr<const fit::PoolModel> model =
+            packed ? fit::make_packed_model(map) : fit::make_virtual_model(map, std::int64_t{1} << 20);
         plan::Problem problem =
-            packed ? fit::step_problem(step, map, fit::make_packed_model(map)->rule(capacity))
-                   : make_problem(step, map, capacity);
+            fit::step_problem(step, map, model->rule(budget + model->rule(0).fixed_bytes));
         plan::Plan plan;
         try {
           plan = plan::make_plan(problem, options);
         } catch (const UserError&) {
           // Not all policies can do with so little. What keeps everything makes excursions instead.
           if (policy != plan::PolicyKind::keep) continue;
-          problem.budget_bytes = capacity = plan::keep_bytes(problem) + (1 << 20);
+          problem.budget_bytes = plan::keep_bytes(problem) + (1 << 20);
           plan = plan::plan_keep(problem);
           plan::add_excursions(problem, plan);
           const plan::SolvedProblem solved{&problem, &plan};
@@ -116,16 +114,11 @@ TEST(RealTiers, SharedPlacesChangeNoBit) {
           return std::make_unique<FaultyTier>(std::move(inner), late);
         };
         const MadeTier made = make_tier(tier, map.extents());
-        std::unique_ptr<Pool> pool;
-        if (packed) {
-          const fit::PlannedStep steps[] = {{&step, &problem, &plan}};
-          const fit::Layout layout = fit::pack_plans(map, steps, {});
-          plan.offsets = layout.offsets.front();
-          plan.homes = layout.homes;
-          pool = std::make_unique<PackedPool>(map.slot_bytes, layout.pool_bytes, true);
-        } else {
-          pool = std::make_unique<VirtualPool>(map.slot_bytes, capacity, true);
-        }
+        const fit::PlannedStep steps[] = {{&step, &problem, &plan}};
+        const fit::Layout layout = model->lay_out(steps, {});
+        plan.offsets = layout.offsets.front();
+        plan.homes = layout.homes;
+        const std::unique_ptr<Pool> pool = poisoned_pool(map, *model, layout.size);
         ++runs;
         EXPECT_EQ(run_steps_in(*pool, step, map, plan, made.tier.get()), expected)
             << plan.policy << " seed " << seed;

@@ -12,6 +12,8 @@
 #include "fit/step_problem.h"
 #include "kernels/kernel.h"
 #include "lower/lower.h"
+#include "memory/packed_pool.h"
+#include "memory/virtual_pool.h"
 #include "plan/random_step.h"
 #include "run/executor.h"
 #include "tier/tier.h"
@@ -25,14 +27,30 @@ using fit::StorageMap;
 /// A pool that holds all of a toy.
 constexpr std::int64_t kPlenty = std::int64_t{1} << 24;
 
+/// How a virtual pool of that capacity rounds in which each slot has a place of its own.
 inline plan::PoolRule virtual_pool_rule(const StorageMap& map, std::int64_t capacity_bytes) {
-  return fit::make_virtual_model(map, capacity_bytes)->rule(capacity_bytes);
+  const VirtualPoolRule pool(capacity_bytes);
+  plan::PoolRule rule;
+  rule.fixed_bytes = pool.fixed_bytes(map.slot_bytes);
+  rule.budget_bytes = capacity_bytes - rule.fixed_bytes;
+  rule.footprint_bytes = [pool](std::int64_t bytes) { return pool.footprint_bytes(bytes); };
+  rule.swappable = [pool](ir::StorageId, std::int64_t bytes) { return !pool.is_small(bytes); };
+  return rule;
 }
 
 /// The problem of a step in a virtual pool of that capacity.
 inline plan::Problem make_problem(const lower::Executable& step, const StorageMap& map,
                                   std::int64_t capacity_bytes) {
   return fit::step_problem(step, map, virtual_pool_rule(map, capacity_bytes));
+}
+
+/// The pool that a layout of the model's is for, with poison in what is released.
+inline std::unique_ptr<Pool> poisoned_pool(const StorageMap& map, const fit::PoolModel& model,
+                                           const fit::PoolSize& size) {
+  if (model.grain_bytes() == 0) return std::make_unique<PackedPool>(map.slot_bytes, size.small_bytes, true);
+  return std::make_unique<VirtualPool>(
+      map.slot_bytes, VirtualPoolRule(model.rounding_bytes()),
+      VirtualPoolSize{size.small_bytes, size.paged_bytes, size.address_bytes}, true);
 }
 
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
