@@ -34,7 +34,12 @@ std::optional<Relu> as_relu(const Op& op) {
   return Relu{};
 }
 
-/// Finds each ReLU's pattern and puts the fused op in the ReLU's place; the ops before it vanish.
+bool is_silu(const Op& op) {
+  return op.kind == OpKind::pointwise &&
+         op.attrs_as<ir::PointwiseAttrs>().program == ir::named_function("silu");
+}
+
+/// Finds each ReLU's pattern (or SiLU's) and puts the fused op in its place; the ops before it vanish.
 class Fuser {
  public:
   explicit Fuser(const ir::Graph& forward)
@@ -45,6 +50,7 @@ class Fuser {
       Op& op = graph_.ops[i];
       const std::optional<Relu> relu = as_relu(op);
       if (relu) fuse_relu(op, relu->ceiling);
+      if (is_silu(op)) fuse_silu(op);
     }
     return without_ops(std::move(graph_), gone_);
   }
@@ -53,6 +59,11 @@ class Fuser {
   /// The op that made `tensor`, if this is its only use.
   OpId sole_producer(TensorId tensor) const {
     return readers_[static_cast<std::size_t>(tensor)].size() == 1 ? graph_.tensor(tensor).producer : kNone;
+  }
+  /// Of a batch norm: nothing is fused into it yet.
+  static bool is_bare(const Op& norm) {
+    const auto& attrs = norm.attrs_as<ir::NormAttrs>();
+    return !attrs.relu && !attrs.add && !attrs.silu;
   }
   const Op* producer_op(OpId id) const { return id != kNone ? &graph_.op(id) : nullptr; }
   void drop(OpId id) { gone_[static_cast<std::size_t>(id)] = true; }
@@ -77,7 +88,7 @@ class Fuser {
         return true;
       }
       case OpKind::batch_norm:
-        if (op->attrs_as<ir::NormAttrs>().relu) return false;
+        if (!is_bare(*op)) return false;
         replace_norm(relu, before, ceiling);
         return true;
       case OpKind::add:
@@ -96,8 +107,7 @@ class Fuser {
       const OpId id = sole_producer(input);
       const Op* op = producer_op(id);
       if (op == nullptr || op->kind != OpKind::batch_norm) continue;
-      const auto& attrs = op->attrs_as<ir::NormAttrs>();
-      if (!attrs.relu && !attrs.add) norm = std::max(norm, id);
+      if (is_bare(*op)) norm = std::max(norm, id);
     }
     if (norm == kNone) return false;
     const TensorId other = add.inputs[0] == graph_.op(norm).outputs[0] ? add.inputs[1] : add.inputs[0];
@@ -108,6 +118,15 @@ class Fuser {
     relu.attrs = attrs;
     drop(add_id);
     return true;
+  }
+
+  void fuse_silu(Op& silu) {
+    const OpId before = sole_producer(silu.inputs[0]);
+    const Op* op = producer_op(before);
+    if (op == nullptr || op->kind != OpKind::batch_norm || !is_bare(*op)) return;
+    auto attrs = op->attrs_as<ir::NormAttrs>();
+    attrs.silu = true;
+    replace(silu, before, attrs);
   }
 
   void replace_norm(Op& relu, OpId norm_id, float ceiling) {

@@ -51,6 +51,8 @@ def batch_norm(a, x, gamma, beta, *rest):
     z = rest.pop() if a["add"] else 0
     mean, variance = rest if rest else (None, None)
     y = F.batch_norm(x, mean, variance, gamma, beta, mean is None, 0, a["epsilon"])
+    if a["silu"]:
+        return F.silu(y)
     return F.hardtanh(y + z, 0, a["ceiling"]) if a["ceiling"] else maybe_relu(y + z, a)
 
 

@@ -149,7 +149,7 @@ class CaseBuilder {
     const auto on_gradient = [&](ir::Graph&, TensorId parameter, TensorId gradient) {
       result_.gradients[parameter] = gradient;
     };
-    const std::vector<TensorId> outputs = graph().ops.back().outputs;
+    const ir::IdList outputs = graph().ops.back().outputs;
     if (case_.kind == OpKind::cross_entropy || case_.kind == OpKind::linear_cross_entropy) {
       autodiff::append_backward(graph(), outputs[0], on_gradient);
       return;

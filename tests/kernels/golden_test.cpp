@@ -34,7 +34,8 @@ struct ToJson {
     return {{"transpose_a", a.transpose_a}, {"transpose_b", a.transpose_b}, {"scale", a.scale}};
   }
   json operator()(const ir::NormAttrs& a) const {
-    return {{"epsilon", a.epsilon}, {"relu", a.relu}, {"add", a.add}, {"ceiling", a.ceiling}};
+    return {
+        {"epsilon", a.epsilon}, {"relu", a.relu}, {"add", a.add}, {"ceiling", a.ceiling}, {"silu", a.silu}};
   }
   json operator()(const ir::StatisticsAttrs& a) const {
     return {{"momentum", a.momentum}, {"count", a.count}};

@@ -55,7 +55,7 @@ OpCase grouped_case(const std::string& name, const Size& size, ir::ConvAttrs att
                     std::int64_t each, bool bias) {
   attrs.groups = size.in / each;
   OpCase c = conv_case(name, size, attrs, kernel, bias);
-  c.inputs[1].shape[1] = each;
+  c.inputs[1].shape.set(1, each);
   return c;
 }
 

@@ -174,6 +174,13 @@ ir::NormAttrs norm_with_ceiling(bool add, bool mask) {
   return attrs;
 }
 
+ir::NormAttrs norm_with_silu(std::int64_t count = 0) {
+  ir::NormAttrs attrs = norm(false, false, false);
+  attrs.silu = true;
+  attrs.count = count;
+  return attrs;
+}
+
 void add_norms(Cases& cases) {
   const OpKind kind = OpKind::batch_norm;
   const Shape x{3, 4, 5, 3};
@@ -223,6 +230,11 @@ void add_norms(Cases& cases) {
                    {},
                    false});
   const auto running = [&](Fill fill) { return fixed({4}, fill); };
+  cases.push_back({"batch_norm_silu", kind, norm_with_silu(), {{x}, gamma(4), weight({4})}});
+  cases.push_back({"batch_norm_silu_vectors",
+                   kind,
+                   norm_with_silu(),
+                   {{{6, 5}}, gamma(5), weight({5}, Fill::alternating)}});
   cases.push_back({"batch_norm_evaluation",
                    kind,
                    norm(false, false, false),
@@ -268,6 +280,21 @@ void add_norms(Cases& cases) {
                    {x, x},
                    false,
                    false});
+  cases.push_back({"batch_norm_silu_backward_sums",
+                   OpKind::batch_norm_silu_backward_sums,
+                   norm_with_silu(),
+                   {fixed(x), fixed(x), positive(4), fixed({4}), fixed({4}), positive(4)},
+                   {{4}, {4}},
+                   false,
+                   false});
+  cases.push_back(
+      {"batch_norm_silu_backward_data",
+       OpKind::batch_norm_silu_backward_data,
+       norm_with_silu(90),
+       {fixed(x), fixed(x), positive(4), fixed({4}), fixed({4}), positive(4), fixed({4}), fixed({4})},
+       {x},
+       false,
+       false});
   cases.push_back({"statistics_update",
                    OpKind::statistics_update,
                    ir::StatisticsAttrs{0.1F, 12},
@@ -309,6 +336,11 @@ void add_pointwise(Cases& cases) {
                    OpKind::count_correct,
                    ir::NoAttrs{},
                    {fixed({2, 4, 3, 5}), labels({2, 3, 5})}});
+  cases.push_back({"count_correct_so_far",
+                   OpKind::count_correct,
+                   ir::NoAttrs{},
+                   {fixed({2, 4, 3, 5}), labels({2, 3, 5}), labels({1})}});
+  cases.back().in_pytorch = false;
 }
 
 ir::PoolAttrs pool(Extents kernel, Extents stride, Extents begin, Extents end, bool include_pad = true) {

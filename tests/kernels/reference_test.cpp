@@ -101,7 +101,7 @@ TEST(Reference, MaxPoolTakesTheFirstOfEqualValues) {
   const ir::Op op{ir::OpKind::max_pool, ir::Phase::forward, "pool", {x}, {y, indices}, attrs};
   const Selection selection =
       make_reference_backend()->select(graph, op, std::vector<const ir::Layout*>{nullptr});
-  EXPECT_EQ(selection.outputs[1].size_bytes, 4);
+  EXPECT_EQ(selection.outputs[1].size_bytes(), 4);
   const std::vector<float> values{1, 7, 7};
   float largest = 0;
   std::int32_t index = -1;

@@ -52,6 +52,21 @@ TEST(Fuse, BatchNormTakesTheReluWithACeilingBehindIt) {
   EXPECT_NO_THROW(ir::verify(fused));
 }
 
+TEST(Fuse, BatchNormTakesTheSiluBehindIt) {
+  Builder b("net", {2, 3, 8, 8});
+  const auto fused_one = b.apply("silu", {b.batch_norm("bn1", b.images())});
+  const auto behind_relu = b.apply("silu", {b.relu(b.batch_norm("bn2", b.images()))});
+  const auto twice_read = b.batch_norm("bn3", b.images());
+  const auto beside = b.multiply(twice_read, b.apply("silu", {twice_read}));
+  const ir::Graph fused = lower::fuse(finish(b, b.add(b.add(fused_one, behind_relu), beside)));
+  std::vector<bool> silu;
+  for (const ir::Op& op : fused.ops) {
+    if (op.kind == OpKind::batch_norm) silu.push_back(op.attrs_as<ir::NormAttrs>().silu);
+  }
+  EXPECT_EQ(std::count(silu.begin(), silu.end(), true), 1);
+  EXPECT_NO_THROW(ir::verify(fused));
+}
+
 TEST(Fuse, EvaluationKeepsNoMask) {
   Builder b("net", {2, 3, 8, 8});
   const ir::Graph fused =

@@ -39,6 +39,9 @@ Selector selector_of(OpKind kind) {
     case OpKind::batch_norm_backward:
     case OpKind::batch_norm_backward_sums:
     case OpKind::batch_norm_backward_data:
+    case OpKind::batch_norm_silu_backward:
+    case OpKind::batch_norm_silu_backward_sums:
+    case OpKind::batch_norm_silu_backward_data:
       return select_batch_norm;
     case OpKind::combine_statistics:
       return select_combine_statistics;
@@ -210,7 +213,7 @@ class CpuBackend : public Backend {
   }
 
   static std::string layout_key(const ir::Layout& layout) {
-    return "|" + layout.tag + ":" + std::to_string(layout.size_bytes);
+    return "|" + layout.tag() + ":" + std::to_string(layout.size_bytes());
   }
 
   static std::string tensor_key(const ir::Tensor& tensor) {

@@ -90,7 +90,7 @@ ir::Layout common_layout(const Request& request, std::span<const std::size_t> wh
 
 std::int64_t floats_of(const ir::Tensor& tensor, const ir::Layout& layout) {
   return layout.is_plain() ? tensor.shape.elements()
-                           : layout.size_bytes / static_cast<std::int64_t>(sizeof(float));
+                           : layout.size_bytes() / static_cast<std::int64_t>(sizeof(float));
 }
 
 }  // namespace penstock::kernels::cpu

@@ -33,11 +33,10 @@ Selection select_concat(const Request& request) {
 
   std::int64_t block = 1;
   ir::Layout like;
-  if (axis == 1) {
-    for (std::size_t i = 0; i < request.op.inputs.size() && block == 1; ++i) {
-      like = request.given_or_plain(i);
-      block = shared_block(like, request.input(i).shape, parts);
-    }
+  // Along the rows of images a block is passed over whole, whatever it is.
+  for (std::size_t i = 0; axis > 0 && i < request.op.inputs.size() && block == 1; ++i) {
+    like = request.given_or_plain(i);
+    block = shared_block(like, request.input(i).shape, parts);
   }
   Selection selection = request.plain_selection();
   if (block > 1) {
@@ -46,9 +45,10 @@ Selection select_concat(const Request& request) {
     for (std::size_t i = 0; i < selection.outputs.size(); ++i)
       selection.outputs[i] = layout_like(request.output_dims(i), like);
   }
+  const std::int64_t within = axis > 1 ? block : 1;
   std::vector<std::int64_t> pieces;
-  for (const ir::Shape* part : parts) pieces.push_back(part->elements(axis, part->rank()));
-  const std::int64_t outer = whole.elements(0, axis);
+  for (const ir::Shape* part : parts) pieces.push_back(part->elements(axis, part->rank()) * within);
+  const std::int64_t outer = whole.elements(0, axis) / within;
   selection.kernel = joins ? native::make_concat(outer, pieces) : native::make_split(outer, pieces);
   return selection;
 }

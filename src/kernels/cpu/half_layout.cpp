@@ -33,15 +33,15 @@ std::uint16_t narrowed(float value) {
 }  // namespace
 
 ir::Layout half_layout(const ir::Tensor& tensor, const ir::Layout& order) {
-  return {kPrefix + order.tag, 2 * floats_of(tensor, order), std::make_shared<const ir::Layout>(order)};
+  return {kPrefix + order.tag(), 2 * floats_of(tensor, order), std::make_shared<const ir::Layout>(order)};
 }
 
 bool is_half(const ir::Layout& layout) {
-  return layout.tag.starts_with(kPrefix);
+  return layout.tag().starts_with(kPrefix);
 }
 
 const ir::Layout& order_of(const ir::Layout& half) {
-  return *static_cast<const ir::Layout*>(half.descriptor.get());
+  return *static_cast<const ir::Layout*>(half.descriptor());
 }
 
 std::shared_ptr<const Kernel> make_widening(std::int64_t count) {

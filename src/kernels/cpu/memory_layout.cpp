@@ -86,25 +86,21 @@ MemoryDesc any_desc(const MemoryDesc& desc) {
 ir::Layout make_layout(const MemoryDesc& memory, const MemoryDesc& plain) {
   const std::vector<Factor> order = factors(memory);
   if (memory.get_size() == plain.get_size() && order == factors(plain)) return {};
-  ir::Layout layout;
-  layout.tag = describe(memory, order);
-  layout.size_bytes = static_cast<std::int64_t>(memory.get_size());
-  layout.descriptor = std::make_shared<const Descriptor>(Descriptor{memory, plain, {}});
-  return layout;
+  return {describe(memory, order), static_cast<std::int64_t>(memory.get_size()),
+          std::make_shared<const Descriptor>(Descriptor{memory, plain, {}})};
 }
 
 ir::Layout make_workspace_layout(const MemoryDesc& workspace, const MemoryDesc& pooled) {
-  ir::Layout layout;
-  layout.tag = fmt::format("pool{}:{}", workspace.get_data_type() == dnnl::memory::data_type::u8 ? 8 : 32,
-                           describe(workspace, factors(workspace)));
-  layout.size_bytes = static_cast<std::int64_t>(workspace.get_size());
-  layout.descriptor = std::make_shared<const Descriptor>(Descriptor{workspace, {}, pooled});
-  return layout;
+  std::string tag =
+      fmt::format("pool{}:{}", workspace.get_data_type() == dnnl::memory::data_type::u8 ? 8 : 32,
+                  describe(workspace, factors(workspace)));
+  return {std::move(tag), static_cast<std::int64_t>(workspace.get_size()),
+          std::make_shared<const Descriptor>(Descriptor{workspace, {}, pooled})};
 }
 
 const Descriptor& descriptor_of(const ir::Layout& layout) {
-  require(layout.descriptor != nullptr, "a layout that is not plain has no descriptor");
-  return *static_cast<const Descriptor*>(layout.descriptor.get());
+  require(layout.descriptor() != nullptr, "a layout that is not plain has no descriptor");
+  return *static_cast<const Descriptor*>(layout.descriptor());
 }
 
 MemoryDesc desc_of(const ir::Layout& layout, const MemoryDesc& plain) {

@@ -97,7 +97,7 @@ std::optional<Selection> select_merged_groups(const Request& request) {
   }
   ir::Graph graph = {};
   graph.tensors = request.graph.tensors;
-  graph.tensor(weights_id).shape[1] = kMergedChannels;
+  graph.tensor(weights_id).shape.set(1, kMergedChannels);
   ir::Op op = request.op;
   attrs.groups = shape[0] / kMergedChannels;
   op.attrs = attrs;

@@ -10,10 +10,7 @@ namespace {
 
 /// One bit an element, in the order of the normalised tensor.
 ir::Layout mask_layout(const native::ChannelView& view, const ir::Layout& of) {
-  ir::Layout layout;
-  layout.tag = "bits:" + (of.is_plain() ? "plain" : of.tag);
-  layout.size_bytes = view.mask_bytes();
-  return layout;
+  return {"bits:" + (of.is_plain() ? "plain" : of.tag()), view.mask_bytes()};
 }
 
 }  // namespace
@@ -36,11 +33,13 @@ Selection select_batch_norm(const Request& request) {
       selection.kernel = native::make_norm_forward(view, attrs);
       break;
     case ir::OpKind::batch_norm_backward_sums:
+    case ir::OpKind::batch_norm_silu_backward_sums:
       selection.inputs[1] = layout;
       if (attrs.mask) selection.inputs[4] = mask_layout(view, layout);
       selection.kernel = native::make_norm_backward_sums(view, attrs);
       break;
     case ir::OpKind::batch_norm_backward_data:
+    case ir::OpKind::batch_norm_silu_backward_data:
       selection.inputs[1] = layout;
       if (attrs.mask) selection.inputs[7] = mask_layout(view, layout);
       std::fill(selection.outputs.begin(), selection.outputs.end(), layout);

@@ -108,7 +108,7 @@ Selection select_reduce(const Request& request) {
   const ir::Shape& x = request.input(0).shape;
   const std::int64_t block = channel_block(x, request.given_or_plain(0));
   ir::Shape y = x;
-  for (const std::int64_t axis : attrs.axes) y[static_cast<std::size_t>(axis)] = 1;
+  for (const std::int64_t axis : attrs.axes) y.set(static_cast<std::size_t>(axis), 1);
   Extents kept(x.rank(), 1);
   for (const std::int64_t axis : attrs.axes) kept[static_cast<std::size_t>(axis)] = 0;
   const Extents extents = memory_extents(x, block);

@@ -11,7 +11,7 @@ namespace {
 
 using ir::OpKind;
 
-std::vector<std::int64_t> floats_of(const ir::Graph& graph, const std::vector<ir::TensorId>& tensors) {
+std::vector<std::int64_t> floats_of(const ir::Graph& graph, const ir::IdList& tensors) {
   std::vector<std::int64_t> counts;
   for (const ir::TensorId id : tensors) {
     counts.push_back(graph.tensor(id).size_bytes() / static_cast<std::int64_t>(sizeof(float)));

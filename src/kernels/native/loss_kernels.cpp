@@ -112,7 +112,7 @@ std::shared_ptr<const Kernel> make_count_correct(const LossShape& shape) {
   return make_kernel([shape, tiles](const KernelArgs& args) {
     const float* logits = floats_in(args, 0);
     const auto* labels = static_cast<const std::int32_t*>(args.inputs[1]);
-    std::int64_t correct = 0;
+    std::int64_t correct = args.inputs.size() > 2 ? *static_cast<const std::int32_t*>(args.inputs[2]) : 0;
 #pragma omp parallel for schedule(static) reduction(+ : correct)
     for (std::int64_t t = 0; t < tiles; ++t) {
       const Tile tile(shape, t);

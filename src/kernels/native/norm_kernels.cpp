@@ -36,6 +36,7 @@ std::shared_ptr<const Kernel> make_norm_forward(const ChannelView& view, const i
         norm.epsilon = attrs.epsilon;
         norm.relu = attrs.relu;
         norm.ceiling = attrs.ceiling;
+        norm.silu = attrs.silu;
         simd().norm_forward(norm);
       },
       {{0, 0}, {0, 5}});
@@ -44,14 +45,16 @@ std::shared_ptr<const Kernel> make_norm_forward(const ChannelView& view, const i
 namespace {
 
 /// What the gradient and its two halves have alike: x, dy, (gamma), mean and variance from input `mean` on,
-/// and, where the ReLU has one, its mask.
+/// and, where the ReLU has one, its mask. With SiLU beta stands behind gamma in all three.
 NormBackward backward_of(const ChannelView& view, const ir::NormAttrs& attrs, const KernelArgs& args,
                          std::size_t mean, std::size_t mask) {
+  if (attrs.silu) mean = 4;
   NormBackward norm;
   norm.view = view;
   norm.x = floats_in(args, 0);
   norm.dy = floats_in(args, 1);
   if (mean > 2) norm.gamma = floats_in(args, 2);
+  if (attrs.silu) norm.beta = floats_in(args, 3);
   norm.mean = floats_in(args, mean);
   norm.variance = floats_in(args, mean + 1);
   norm.mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[mask]) : nullptr;
@@ -90,8 +93,9 @@ std::shared_ptr<const Kernel> make_norm_backward_data(const ChannelView& view, c
   return make_kernel(
       [view, attrs](const KernelArgs& args) {
         NormBackward norm = backward_of(view, attrs, args, 3, 7);
-        norm.whole_dgamma = floats_in(args, 5);
-        norm.whole_dbeta = floats_in(args, 6);
+        const std::size_t sums = attrs.silu ? 6 : 5;
+        norm.whole_dgamma = floats_in(args, sums);
+        norm.whole_dbeta = floats_in(args, sums + 1);
         norm.dx = floats_out(args, 0);
         norm.dz = attrs.add ? floats_out(args, 1) : nullptr;
         norm.count = attrs.count;

@@ -36,6 +36,9 @@ bool is_safe_in_place(OpKind kind, std::size_t output, std::size_t input) {
       return (output == 0 && input <= 1) || (output == 3 && input == 1);
     case OpKind::batch_norm_backward_data:
       return (output == 0 && input <= 1) || (output == 1 && input == 1);
+    case OpKind::batch_norm_silu_backward:
+    case OpKind::batch_norm_silu_backward_data:
+      return output == 0 && input <= 1;
     case OpKind::statistics_update:
       return input == output;
     case OpKind::sgd_update:
@@ -100,7 +103,7 @@ class ReferenceBackend : public Backend {
 
   std::shared_ptr<const Kernel> reorder(const ir::Tensor& tensor, const ir::Layout& from,
                                         const ir::Layout& to) override {
-    require(from.tag == to.tag, "the reference backend knows one layout for each tensor");
+    require(from.tag() == to.tag(), "the reference backend knows one layout for each tensor");
     ir::Tensor copied = tensor;
     copied.layout = from;
     return copy_kernel(copied.size_bytes());

@@ -23,6 +23,69 @@ struct Channels {
   std::int64_t batch, channels, plane;
 };
 
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+/// The gradient at the norm's output, from that behind the ReLU or SiLU that follows it.
+class Gradient {
+ public:
+  /// `mean` and `mask`: their places without SiLU; with it, beta stands behind gamma, at 3.
+  Gradient(const KernelArgs& args, const ir::NormAttrs& attrs, std::size_t mean, std::size_t mask)
+      : x_(floats_in(args, 0)),
+        dy_(floats_in(args, 1)),
+        gamma_(attrs.silu ? floats_in(args, 2) : nullptr),
+        beta_(attrs.silu ? floats_in(args, 3) : nullptr),
+        mean_(floats_in(args, attrs.silu ? 4 : mean)),
+        variance_(floats_in(args, attrs.silu ? 5 : mean + 1)),
+        mask_(attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[mask]) : nullptr),
+        epsilon_(attrs.epsilon) {}
+
+  double scale(std::int64_t channel) const {
+    return 1 / std::sqrt(static_cast<double>(variance_[channel]) + epsilon_);
+  }
+  /// x without mean and deviation.
+  double normed(std::int64_t channel, std::int64_t i) const {
+    return (x_[i] - static_cast<double>(mean_[channel])) * scale(channel);
+  }
+  double operator()(std::int64_t channel, std::int64_t i) const {
+    if (mask_ != nullptr && mask_[i] == 0) return 0;
+    if (beta_ == nullptr) return dy_[i];
+    const double v = normed(channel, i) * gamma_[channel] + beta_[channel];
+    return dy_[i] * sigmoid(v) * (1 + v * (1 - sigmoid(v)));
+  }
+
+ private:
+  const float *x_, *dy_, *gamma_, *beta_, *mean_, *variance_;
+  const std::uint8_t* mask_;
+  double epsilon_;
+};
+
+struct ChannelSums {
+  double dgamma = 0, dbeta = 0;
+};
+
+ChannelSums sums_of(const Channels& c, std::int64_t channel, const Gradient& gradient) {
+  ChannelSums sums;
+  c.for_each(channel, [&](std::int64_t i) {
+    sums.dgamma += gradient(channel, i) * gradient.normed(channel, i);
+    sums.dbeta += gradient(channel, i);
+  });
+  return sums;
+}
+
+/// dx, and dz where something was added, of `count` elements a channel.
+void write_data(const Channels& c, std::int64_t channel, const Gradient& gradient, const ChannelSums& sums,
+                double gamma, double count, float* dx, float* dz) {
+  c.for_each(channel, [&](std::int64_t i) {
+    const double g = gradient(channel, i);
+    const double normed = gradient.normed(channel, i);
+    dx[i] = static_cast<float>(gamma * gradient.scale(channel) *
+                               (g - sums.dbeta / count - normed * sums.dgamma / count));
+    if (dz != nullptr) dz[i] = static_cast<float>(g);
+  });
+}
+
 }  // namespace
 
 Body batch_norm_statistics(const Described& d) {
@@ -57,6 +120,7 @@ Body batch_norm(const Described& d) {
         if (mask != nullptr) mask[i] = value > 0 && (attrs.ceiling == 0 || value < attrs.ceiling) ? 1 : 0;
         if (attrs.relu) value = std::max(value, 0.0);
         if (attrs.ceiling > 0) value = std::min(value, static_cast<double>(attrs.ceiling));
+        if (attrs.silu) value *= sigmoid(value);
         y[i] = static_cast<float>(value);
       });
     }
@@ -65,76 +129,38 @@ Body batch_norm(const Described& d) {
 
 Body batch_norm_backward(const Described& d) {
   return [c = Channels(d.in[0]), attrs = d.attrs<ir::NormAttrs>()](const KernelArgs& args) {
-    const float* x = floats_in(args, 0);
-    const float* dy = floats_in(args, 1);
-    const auto* mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[5]) : nullptr;
-    float* dx = floats_out(args, 0);
+    const Gradient gradient(args, attrs, 3, 5);
     float* dz = attrs.add ? floats_out(args, 3) : nullptr;
-    const auto count = static_cast<double>(c.count());
-    const auto masked = [&](std::int64_t i) { return mask != nullptr && mask[i] == 0 ? 0.0F : dy[i]; };
     for (std::int64_t channel = 0; channel < c.channels; ++channel) {
-      const double gamma = floats_in(args, 2)[channel];
-      const double mean = floats_in(args, 3)[channel];
-      const double scale = 1 / std::sqrt(static_cast<double>(floats_in(args, 4)[channel]) + attrs.epsilon);
-      double dgamma = 0;
-      double dbeta = 0;
-      c.for_each(channel, [&](std::int64_t i) {
-        dgamma += masked(i) * (x[i] - mean) * scale;
-        dbeta += masked(i);
-      });
-      c.for_each(channel, [&](std::int64_t i) {
-        const float gradient = masked(i);
-        const double normed = (x[i] - mean) * scale;
-        dx[i] = static_cast<float>(gamma * scale * (gradient - dbeta / count - normed * dgamma / count));
-        if (dz != nullptr) dz[i] = gradient;
-      });
-      floats_out(args, 1)[channel] = static_cast<float>(dgamma);
-      floats_out(args, 2)[channel] = static_cast<float>(dbeta);
+      const ChannelSums sums = sums_of(c, channel, gradient);
+      write_data(c, channel, gradient, sums, floats_in(args, 2)[channel], static_cast<double>(c.count()),
+                 floats_out(args, 0), dz);
+      floats_out(args, 1)[channel] = static_cast<float>(sums.dgamma);
+      floats_out(args, 2)[channel] = static_cast<float>(sums.dbeta);
     }
   };
 }
 
 Body batch_norm_backward_sums(const Described& d) {
   return [c = Channels(d.in[0]), attrs = d.attrs<ir::NormAttrs>()](const KernelArgs& args) {
-    const float* x = floats_in(args, 0);
-    const float* dy = floats_in(args, 1);
-    const auto* mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[4]) : nullptr;
+    const Gradient gradient(args, attrs, 2, 4);
     for (std::int64_t channel = 0; channel < c.channels; ++channel) {
-      const double mean = floats_in(args, 2)[channel];
-      const double scale = 1 / std::sqrt(static_cast<double>(floats_in(args, 3)[channel]) + attrs.epsilon);
-      double dgamma = 0;
-      double dbeta = 0;
-      c.for_each(channel, [&](std::int64_t i) {
-        if (mask != nullptr && mask[i] == 0) return;
-        dgamma += dy[i] * (x[i] - mean) * scale;
-        dbeta += dy[i];
-      });
-      floats_out(args, 0)[channel] = static_cast<float>(dgamma);
-      floats_out(args, 1)[channel] = static_cast<float>(dbeta);
+      const ChannelSums sums = sums_of(c, channel, gradient);
+      floats_out(args, 0)[channel] = static_cast<float>(sums.dgamma);
+      floats_out(args, 1)[channel] = static_cast<float>(sums.dbeta);
     }
   };
 }
 
 Body batch_norm_backward_data(const Described& d) {
   return [c = Channels(d.in[0]), attrs = d.attrs<ir::NormAttrs>()](const KernelArgs& args) {
-    const float* x = floats_in(args, 0);
-    const float* dy = floats_in(args, 1);
-    const auto* mask = attrs.mask ? static_cast<const std::uint8_t*>(args.inputs[7]) : nullptr;
-    float* dx = floats_out(args, 0);
+    const Gradient gradient(args, attrs, 3, 7);
+    const std::size_t sums = attrs.silu ? 6 : 5;
     float* dz = attrs.add ? floats_out(args, 1) : nullptr;
-    const auto count = static_cast<double>(attrs.count);
     for (std::int64_t channel = 0; channel < c.channels; ++channel) {
-      const double gamma = floats_in(args, 2)[channel];
-      const double mean = floats_in(args, 3)[channel];
-      const double scale = 1 / std::sqrt(static_cast<double>(floats_in(args, 4)[channel]) + attrs.epsilon);
-      const double dgamma = floats_in(args, 5)[channel];
-      const double dbeta = floats_in(args, 6)[channel];
-      c.for_each(channel, [&](std::int64_t i) {
-        const float gradient = mask != nullptr && mask[i] == 0 ? 0.0F : dy[i];
-        const double normed = (x[i] - mean) * scale;
-        dx[i] = static_cast<float>(gamma * scale * (gradient - dbeta / count - normed * dgamma / count));
-        if (dz != nullptr) dz[i] = gradient;
-      });
+      const ChannelSums whole{floats_in(args, sums)[channel], floats_in(args, sums + 1)[channel]};
+      write_data(c, channel, gradient, whole, floats_in(args, 2)[channel], static_cast<double>(attrs.count),
+                 floats_out(args, 0), dz);
     }
   };
 }

@@ -57,12 +57,15 @@ Body make_body(const Described& d) {
     case OpKind::batch_norm:
       return batch_norm(d);
     case OpKind::batch_norm_backward:
+    case OpKind::batch_norm_silu_backward:
       return batch_norm_backward(d);
     case OpKind::combine_statistics:
       return combine_statistics(d);
     case OpKind::batch_norm_backward_sums:
+    case OpKind::batch_norm_silu_backward_sums:
       return batch_norm_backward_sums(d);
     case OpKind::batch_norm_backward_data:
+    case OpKind::batch_norm_silu_backward_data:
       return batch_norm_backward_data(d);
     case OpKind::statistics_update:
       return statistics_update(d);

@@ -76,7 +76,7 @@ Body pointwise(const Described& d) {
 
 Body reduce(const Described& d) {
   ir::Shape y = d.in[0];
-  for (const std::int64_t axis : d.attrs<ir::ReduceAttrs>().axes) y[static_cast<std::size_t>(axis)] = 1;
+  for (const std::int64_t axis : d.attrs<ir::ReduceAttrs>().axes) y.set(static_cast<std::size_t>(axis), 1);
   return [x = d.in[0], y, function = d.attrs<ir::ReduceAttrs>().function](const KernelArgs& args) {
     std::vector<double> results(static_cast<std::size_t>(y.elements()));
     std::vector<bool> begun(results.size(), false);

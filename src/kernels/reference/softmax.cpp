@@ -139,7 +139,7 @@ Body cross_entropy_backward(const Described& d) {
 
 Body count_correct(const Described& d) {
   return [lines = Lines(d.in[0], 1)](const KernelArgs& args) {
-    std::int32_t count = 0;
+    std::int32_t count = args.inputs.size() > 2 ? *static_cast<const std::int32_t*>(args.inputs[2]) : 0;
     lines.for_each([&](std::int64_t start, std::int64_t line) {
       const float* x = floats_in(args, 0) + start;
       std::int64_t best = 0;

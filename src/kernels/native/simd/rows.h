@@ -17,10 +17,16 @@ struct Run {
   std::int64_t lane = 0;     ///< its place within the block
 };
 
-/// Calls f(run) for the runs that make up a row.
+/// The run of the next eight channels.
+[[gnu::always_inline]] static inline Run beside(const Run& run) {
+  return {run.offset + kLanes, run.stride, run.count, run.tail, run.channel + kLanes, run.lane + kLanes};
+}
+
+/// Calls f(run) for the runs that make up a row; where `vectors` is 2 and channels lie side by side, for
+/// every other one: f() takes the run beside it too.
 template <typename F>
-[[gnu::always_inline]] static inline void for_each_run(const ChannelView& view, std::int64_t row,
-                                                       const F& f) {
+[[gnu::always_inline]] static inline void for_each_run(const ChannelView& view, std::int64_t row, const F& f,
+                                                       std::int64_t vectors = 1) {
   const std::int64_t first = row % view.blocks * view.block;
   if (view.block == 1) {
     f(Run{0, kLanes, view.positions / kLanes, view.positions % kLanes, first, 0});
@@ -30,7 +36,7 @@ template <typename F>
   const std::int64_t tile = view.block == kLanes ? view.positions : 4096 / view.block + 1;
   for (std::int64_t begin = 0; begin < view.positions; begin += tile) {
     const std::int64_t count = view.positions - begin < tile ? view.positions - begin : tile;
-    for (std::int64_t lane = 0; lane < view.block; lane += kLanes) {
+    for (std::int64_t lane = 0; lane < view.block; lane += vectors * kLanes) {
       f(Run{begin * view.block + lane, view.block, count, 0, first + lane, lane});
     }
   }

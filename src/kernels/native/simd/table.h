@@ -7,7 +7,7 @@
 
 namespace penstock::kernels::native {
 
-/// y = x * scale + shift per channel, (+ z), (ReLU, its mask).
+/// y = x * scale + shift per channel, (+ z), (ReLU, its mask, or SiLU).
 struct NormForward {
   ChannelView view;
   const float* x = nullptr;
@@ -21,6 +21,7 @@ struct NormForward {
   float epsilon = 0;
   bool relu = false;
   float ceiling = 0;  ///< of the ReLU; 0: none
+  bool silu = false;  ///< in place of the ReLU
 };
 
 struct NormBackward {
@@ -28,6 +29,7 @@ struct NormBackward {
   const float* x = nullptr;
   const float* dy = nullptr;
   const float* gamma = nullptr;
+  const float* beta = nullptr;  ///< null: no SiLU
   const float* mean = nullptr;
   const float* variance = nullptr;
   const std::uint8_t* mask = nullptr;  ///< null: no ReLU

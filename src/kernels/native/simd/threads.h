@@ -36,9 +36,10 @@ static inline Share my_share(std::int64_t count, std::int64_t grain = 1) {
 /// Tensors beyond this size are written past the caches when nothing of them is read on the way.
 inline constexpr std::int64_t kStreamBytes = std::int64_t{24} << 20;
 
-/// Whether the eight-lane stores of a tensor at `y` of `count` floats should stream.
+/// Whether the eight-lane stores of a tensor at `y` of `count` floats should stream. The two that make up a
+/// cache line must follow each other: half a line is ten times as dear as a whole one.
 static inline bool worth_streaming(const float* y, std::int64_t count) {
-  return count * 4 >= kStreamBytes && reinterpret_cast<std::uintptr_t>(y) % 32 == 0;
+  return count * 4 >= kStreamBytes && reinterpret_cast<std::uintptr_t>(y) % 64 == 0;
 }
 
 /// Below this many floats a parallel region costs more than it gains.

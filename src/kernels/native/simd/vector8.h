@@ -69,6 +69,16 @@ inline constexpr std::int64_t kLanes = 8;
   return v;
 #endif
 }
+/// NaN stays.
+[[gnu::always_inline]] static inline F8 between(float low, float high, F8 v) {
+#if defined(__AVX2__)
+  const __m256 raised = _mm256_max_ps(_mm256_set1_ps(low), reinterpret_cast<__m256>(v));
+  return reinterpret_cast<F8>(_mm256_min_ps(_mm256_set1_ps(high), raised));
+#else
+  v = v < low ? broadcast(low) : v;
+  return v > high ? broadcast(high) : v;
+#endif
+}
 [[gnu::always_inline]] static inline F8 relu(F8 v) {
   return v < 0 ? F8{} : v;
 }

@@ -19,19 +19,17 @@ namespace penstock::kernels::native::PENSTOCK_SIMD {
   return largest;
 }
 
-/// 0 below -87.3, where float32's normal numbers end.
-[[gnu::always_inline]] static inline F8 exp8(F8 x) {
-  constexpr float kLowest = -87.3F;
-  constexpr float kHighest = 88.7F;
+/// exp(x) = mantissa * 2^power.
+struct Exponential {
+  F8 mantissa;
+  I8 power;
+};
+
+[[gnu::always_inline]] static inline Exponential parts_of_exp8(F8 x) {
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: what is added to it is rounded to a whole number
-  const F8 lowest = broadcast(kLowest);
-  const F8 highest = broadcast(kHighest);
-  const I8 vanishes = x < lowest;
-  F8 inside = x < lowest ? lowest : x;
-  inside = inside > highest ? highest : inside;
-  const F8 shifted = inside * 1.44269504F + kRound;
+  const F8 shifted = x * 1.44269504F + kRound;
   const F8 whole = shifted - kRound;
-  F8 rest = inside - whole * 0.693359375F;
+  F8 rest = x - whole * 0.693359375F;
   rest = rest - whole * -2.12194440e-4F;
   F8 sum = broadcast(1.9875691500e-4F);
   sum = sum * rest + 1.3981999507e-3F;
@@ -40,17 +38,28 @@ namespace penstock::kernels::native::PENSTOCK_SIMD {
   sum = sum * rest + 1.6666665459e-1F;
   sum = sum * rest + 5.0000001201e-1F;
   sum = sum * rest * rest + rest + 1.0F;
-  // 2^whole as two factors, because 2^128 is no float32.
-  const I8 power = reinterpret_cast<I8>(shifted) - reinterpret_cast<I8>(broadcast(kRound));
-  const I8 half = power >> 1;
+  return {sum, reinterpret_cast<I8>(shifted) - reinterpret_cast<I8>(broadcast(kRound))};
+}
+
+constexpr float kLowestExp = -87.3F;  ///< where float32's normal numbers end
+
+/// 0 below kLowestExp.
+[[gnu::always_inline]] static inline F8 exp8(F8 x) {
+  const I8 vanishes = x < kLowestExp;
+  const Exponential parts = parts_of_exp8(between(kLowestExp, 88.7F, x));
+  // 2^power as two factors, because 2^128 is no float32.
+  const I8 half = parts.power >> 1;
   const F8 factor0 = reinterpret_cast<F8>((half + 127) << 23);
-  const F8 factor1 = reinterpret_cast<F8>((power - half + 127) << 23);
-  const F8 value = sum * factor0 * factor1;
+  const F8 factor1 = reinterpret_cast<F8>((parts.power - half + 127) << 23);
+  const F8 value = parts.mantissa * factor0 * factor1;
   return vanishes ? F8{} : value;
 }
 
+/// Within 5e-39 of 0 below -88.
 [[gnu::always_inline]] static inline F8 sigmoid8(F8 x) {
-  return 1.0F / (1.0F + exp8(-x));
+  constexpr float kHighest = 88.37F;  // its power is 127, so that one factor will do
+  const Exponential parts = parts_of_exp8(between(kLowestExp, kHighest, -x));
+  return 1.0F / (1.0F + parts.mantissa * reinterpret_cast<F8>((parts.power + 127) << 23));
 }
 
 /// The share of the normal distribution below x: (1 + erf(x / sqrt 2)) / 2, to 1e-7. A rational approximation
