@@ -91,9 +91,9 @@ class Accumulator {
           fmt::format("input '{}' has no samples that micro-batches could share out", tensor.name));
     if (micro_ == 0) {
       ir::Shape shape = tensor.shape;
-      shape[0] *= count_;
+      shape.set(0, shape[0] * count_);
       samples_ = samples_ == 0 ? tensor.shape[0] : samples_;
-      const TensorId whole = graph_.add_tensor(op.name, tensor.dtype, std::move(shape), ir::Role::input);
+      const TensorId whole = graph_.add_tensor(op.name, tensor.dtype, shape, ir::Role::input);
       wholes_[part] = whole;
       graph_.add_op({op.kind, op.phase, op.name, {}, {whole}, op.attrs});
       graph_.inputs[static_cast<std::size_t>(op.attrs_as<ir::PortAttrs>().port)].tensor = whole;
@@ -175,8 +175,8 @@ class Accumulator {
           name, ir::dtype_name(part.dtype), part.shape.to_string()));
     }
     ir::Shape shape = part.shape;
-    shape[0] *= count_;
-    const TensorId whole = graph_.add_tensor(name + ".whole", part.dtype, std::move(shape), part.role);
+    shape.set(0, shape[0] * count_);
+    const TensorId whole = graph_.add_tensor(name + ".whole", part.dtype, shape, part.role);
     graph_.add_op({OpKind::concat, ir::Phase::forward, name + ".whole", parts, {whole}, ir::AxisAttrs{0}});
     return whole;
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "lower/passes.h"
@@ -34,6 +35,7 @@ ir::Graph compact(ir::Graph graph) {
   for_each_mention(graph, [&](const TensorId& id) { named[static_cast<std::size_t>(id)] = true; });
   std::vector<TensorId> place(graph.tensors.size(), kNone);
   std::vector<ir::Tensor> kept;
+  kept.reserve(static_cast<std::size_t>(std::count(named.begin(), named.end(), true)));
   std::map<ir::StorageId, ir::StorageId> storages;
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     if (!named[i]) continue;
@@ -44,6 +46,7 @@ ir::Graph compact(ir::Graph graph) {
   }
   graph.tensors = std::move(kept);
   graph.storages = static_cast<ir::StorageId>(storages.size());
+  graph.ops.shrink_to_fit();
   for_each_mention(graph, [&](TensorId& id) { id = place[static_cast<std::size_t>(id)]; });
   for (ir::Tensor& tensor : graph.tensors) tensor.producer = kNone;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <unordered_map>
 #include <utility>
 
 #include "base/slices.h"
@@ -77,6 +78,11 @@ class Exchanger {
       return start(std::move(alone));
     }
     if (filling_.size_bytes() + 4 * floats > options_.bucket_bytes) close();
+    // Slices of one weight follow each other: each gets to its memory by a wait of its own.
+    const bool follows =
+        std::any_of(filling_.updates.begin(), filling_.updates.end(),
+                    [&](const Update& other) { return other.op.outputs[0] == update.parameter(); });
+    if (follows) close();
     filling_.floats += floats;
     filling_.updates.push_back(std::move(update));
   }
@@ -97,7 +103,7 @@ class Exchanger {
   }
 
   /// Lets the oldest of what is on its way end first where this would be too much.
-  void launch(Bucket bucket, OpKind kind, const char* what, std::vector<TensorId> inputs) {
+  void launch(Bucket bucket, OpKind kind, const char* what, const std::vector<TensorId>& inputs) {
     bucket.number = next_number_++;
     const std::string name = fmt::format("{}.{}", what, bucket.number);
     bucket.tensor = graph_.add_tensor(name, ir::DType::f32, {bucket.floats}, ir::Role::gradient);
@@ -105,7 +111,7 @@ class Exchanger {
     append({kind,
             kind == OpKind::reduce_start ? Phase::backward : Phase::update,
             name + ".start",
-            std::move(inputs),
+            inputs,
             {bucket.tensor},
             attrs(bucket)});
     in_flight_bytes_ += bucket.size_bytes();
@@ -119,7 +125,7 @@ class Exchanger {
     std::vector<TensorId> gradients;
     gradients.reserve(bucket.updates.size());
     for (const Update& update : bucket.updates) gradients.push_back(update.gradient());
-    launch(std::move(bucket), OpKind::reduce_start, "gradients", std::move(gradients));
+    launch(std::move(bucket), OpKind::reduce_start, "gradients", gradients);
   }
 
   void finish_oldest() {
@@ -135,12 +141,12 @@ class Exchanger {
     }
   }
 
-  void append_wait(const Bucket& bucket, std::vector<TensorId> outputs) {
+  void append_wait(const Bucket& bucket, const std::vector<TensorId>& outputs) {
     append({OpKind::reduce_wait,
             Phase::update,
             graph_.tensor(bucket.tensor).name + ".wait",
             {bucket.tensor},
-            std::move(outputs),
+            outputs,
             attrs(bucket)});
   }
 
@@ -173,6 +179,8 @@ class Exchanger {
   }
 
   void finish_sharded(const Bucket& bucket) {
+    for (const Update& update : bucket.updates)
+      on_their_way_.emplace(update.op.outputs[0], update.parameter());
     struct Part {
       Slice slice;
       TensorId mean = ir::kNone;
@@ -193,7 +201,7 @@ class Exchanger {
       }
       parts.push_back(part);
     }
-    append_wait(bucket, std::move(means));
+    append_wait(bucket, means);
     std::vector<TensorId> updated;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].slice.size() == 0) continue;
@@ -201,7 +209,7 @@ class Exchanger {
     }
     Bucket parameters = bucket;
     parameters.gathering = true;
-    launch(std::move(parameters), OpKind::gather_start, "parameters", std::move(updated));
+    launch(std::move(parameters), OpKind::gather_start, "parameters", updated);
   }
 
   TensorId add_part(const std::string& name, const Slice& slice) {
@@ -229,10 +237,14 @@ class Exchanger {
   TensorId update_part(const Update& update, const Slice& slice, TensorId mean) {
     const std::string name = graph_.tensor(update.parameter()).name;
     const TensorId part = add_part(name + ".part", slice);
+    // Of a weight that is updated in slices the others may be on their way still. They are other elements, so
+    // this one is taken from the weight as it is in memory now.
+    TensorId now = update.parameter();
+    while (on_their_way_.contains(now)) now = on_their_way_.at(now);
     append({OpKind::take_slice,
             Phase::update,
             name + ".part",
-            {update.parameter()},
+            {now},
             {part},
             ir::SliceAttrs{update.begin() + slice.begin}});
     Op op = update.op;
@@ -256,6 +268,7 @@ class Exchanger {
     for (const Update& update : bucket.updates) {
       op.inputs.push_back(update.parameter());
       op.outputs.push_back(update.op.outputs[0]);
+      on_their_way_.erase(update.op.outputs[0]);
       exchange.begins.push_back(update.begin());
       exchange.counts.push_back(floats_of(update.gradient()));
     }
@@ -270,6 +283,8 @@ class Exchanger {
   Bucket filling_;
   std::deque<Bucket> in_flight_;
   std::int64_t in_flight_bytes_ = 0;
+  /// Weights that are being gathered -> what they were before.
+  std::unordered_map<TensorId, TensorId> on_their_way_;
   std::int32_t next_number_ = 0;
 };
 

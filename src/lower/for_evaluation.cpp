@@ -47,7 +47,7 @@ ir::Graph for_evaluation(ir::Graph network) {
       op.attrs = attrs;
     }
     // Only the gradient reads which element was the largest.
-    if (op.kind == OpKind::max_pool) op.outputs.resize(1);
+    if (op.kind == OpKind::max_pool) op.outputs.shorten(1);
     if (op.kind == OpKind::attention) {
       auto attrs = op.attrs_as<ir::AttentionAttrs>();
       attrs.dropout = 0;

@@ -10,7 +10,8 @@ namespace {
 void check_statistics(const ir::Graph& graph, const ir::Op& op) {
   const ir::Shape& x = graph.tensor(op.inputs[0]).shape;
   if (x.elements() / x[1] > 1) return;
-  const std::string layer = op.name.substr(0, op.name.rfind('.'));
+  const std::string name = op.name;
+  const std::string layer = name.substr(0, name.rfind('.'));
   throw UserError(
       fmt::format("layer {} (batch norm) would get one value per channel ({}) and cannot normalize it; "
                   "use a batch of at least 2 or larger images",

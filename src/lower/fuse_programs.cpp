@@ -107,7 +107,7 @@ class ProgramFuser {
     if (!fits(joined)) return false;
     op.kind = OpKind::pointwise;
     op.attrs = ir::PointwiseAttrs{joined};
-    op.inputs = std::move(inputs);
+    op.inputs = inputs;
     // An input that both read is read once now.
     for (const TensorId id : op.inputs) readers_[at(id)] = 0;
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {

@@ -77,15 +77,15 @@ class LayoutAssigner {
     if (tensor(id).layout == wanted) return id;
     const bool state = ir::is_state(tensor(id).role);
     TensorId& copy =
-        copies_.try_emplace({id, wanted.tag, state ? static_cast<int>(phase) : -1}, kNone).first->second;
+        copies_.try_emplace({id, wanted.tag(), state ? static_cast<int>(phase) : -1}, kNone).first->second;
     if (copy != kNone) return copy;
     const ir::Tensor from = tensor(id);
-    copy = result_.graph.add_tensor(fmt::format("{}@{}", from.name, wanted.is_plain() ? "plain" : wanted.tag),
+    copy = result_.graph.add_tensor(from.name.with("@" + (wanted.is_plain() ? "plain" : wanted.tag())),
                                     from.dtype, from.shape,
                                     phase == ir::Phase::forward ? ir::Role::activation : ir::Role::gradient);
     decided_.push_back(false);
     decide(copy, wanted);
-    append({ir::OpKind::reorder, phase, from.name + ".reorder", {id}, {copy}, ir::NoAttrs{}},
+    append({ir::OpKind::reorder, phase, from.name.with(".reorder"), {id}, {copy}, ir::NoAttrs{}},
            backend_.reorder(from, from.layout, wanted));
     return copy;
   }

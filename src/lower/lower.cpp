@@ -11,6 +11,8 @@ Executable lower(const ir::Graph& graph, kernels::Backend& backend, const LowerO
   if (options.clip_norm > 0) clip_gradients(executable, backend, options);
   if (options.in_place) share_in_place(executable);
   executable.graph = compact(std::move(executable.graph));
+  executable.kernels.shrink_to_fit();
+  executable.scratch_bytes.shrink_to_fit();
   ir::verify(executable.graph);
   return executable;
 }

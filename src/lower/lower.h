@@ -49,6 +49,16 @@ ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples, CutInputs input
 /// because the last bits of results depend on them. 0: the batch is not to be cut.
 std::int64_t default_slice(const ir::Graph& network);
 
+/// Whole step, or evaluation, on slices or not -> the same on bands of each image, or volume: so many of
+/// equal numbers of rows. A convolution on a band also reads the rows beside it, which its neighbours have.
+/// Exact as cut_batch() is. For one image that is too wide by itself. 1: nothing is cut.
+ir::Graph cut_images(ir::Graph graph, std::int64_t bands);
+
+/// Bands that suit a network whose batch is cut into slices of so many samples, by the network and its images
+/// alone. 1: images are not to be cut, because a slice of one image is not too wide, or because what is wide
+/// cannot be cut (convolutions that skip rows and overlap).
+std::int64_t default_bands(const ir::Graph& network, std::int64_t slice_samples);
+
 /// Whole step on a micro-batch -> whole step on `count` of them: forward and backward run on one micro-batch
 /// after the other, gradients are added up in their order, and each update stands in the last one, where its
 /// gradient is complete. Inputs are those of all micro-batches, one behind the other along the first axis;

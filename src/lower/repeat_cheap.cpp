@@ -50,12 +50,12 @@ bool is_cheap(const Op& op) {
 Op again(const Op& op) {
   Op result = op;
   result.phase = Phase::backward;
-  result.name += ".again";
+  result.name = op.name.with(".again");
   if (op.kind == OpKind::batch_norm) {
     auto attrs = op.attrs_as<ir::NormAttrs>();
     attrs.mask = false;
     result.attrs = attrs;
-    result.outputs.resize(1);
+    result.outputs.shorten(1);
   }
   if (op.kind == OpKind::layer_norm && op.attrs_as<ir::LayerNormAttrs>().add) {
     // The sum is held for the op's own backward, its parts are not.

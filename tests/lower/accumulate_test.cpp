@@ -192,7 +192,7 @@ TEST(Clip, UpdatesWaitForTheNormAndBeginWithWhatWasMadeLast) {
   for (const ir::Op& op : graph.ops) {
     if (op.kind == OpKind::clip_scale) known = true;
     if (op.kind != OpKind::sgd_update) continue;
-    EXPECT_TRUE(known) << op.name;
+    EXPECT_TRUE(known) << op.name.text();
     behind.push_back(op.name);
   }
   EXPECT_EQ(behind, (std::vector<std::string>(before.rbegin(), before.rend())));

@@ -1,10 +1,8 @@
 #include <gtest/gtest.h>
+#include <malloc.h>
 
-#include <algorithm>
-#include <cmath>
-
-#include "lower/lower.h"
-#include "lower/step_runner.h"
+#include "lower/count_ops.h"
+#include "lower/cut_outcome.h"
 #include "lower/varied_trunk.h"
 
 namespace penstock::testing {
@@ -29,51 +27,13 @@ ir::Graph segmenting_network(std::int64_t batch) {
   return models::graph_of(b.finish());
 }
 
-ir::Graph step_to_cut(const ir::Graph& network) {
-  return lower::repeat_cheap(
-      training_step(lower::fuse(lower::for_training(network)), {.momentum = 0.9F, .weight_decay = 1e-3F}), 0);
-}
-
-struct CutOutcome {
-  std::vector<float> losses;
-  std::map<std::string, std::vector<float>> state;
-};
-
-CutOutcome run_steps(kernels::Backend& backend, const ir::Graph& step) {
-  ir::verify(step);
-  const lower::Executable executable = lower::lower(step, backend);
-  StepRunner runner(backend, executable);
-  CutOutcome outcome;
-  for (int i = 0; i < 3; ++i) outcome.losses.push_back(runner.run());
-  outcome.state = runner.state();
-  return outcome;
-}
-
-double outcome_difference(const CutOutcome& have, const CutOutcome& want) {
-  EXPECT_EQ(have.state.size(), want.state.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < want.losses.size(); ++i)
-    worst = std::max(worst, std::abs(static_cast<double>(have.losses[i] / want.losses[i]) - 1));
-  for (const auto& [name, values] : want.state) {
-    const auto& other = have.state.at(name);
-    EXPECT_EQ(other.size(), values.size()) << name;
-    double largest = 1e-3, apart = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      largest = std::max(largest, std::abs(static_cast<double>(values[i])));
-      apart = std::max(apart, std::abs(static_cast<double>(values[i]) - static_cast<double>(other[i])));
-    }
-    worst = std::max(worst, apart / largest);
-  }
-  return worst;
-}
-
 TEST(CutBatch, TrainsAsTheWholeDoesWithinRounding) {
   for (const bool fast : {false, true}) {
     const auto backend = fast ? kernels::make_cpu_backend() : kernels::make_reference_backend();
     const ir::Graph step = step_to_cut(varied_network(6));
-    const CutOutcome whole = run_steps(*backend, step);
+    const CutOutcome whole = run_cut_steps(*backend, step);
     for (const std::int64_t samples : {4, 3, 2, 1}) {
-      EXPECT_LT(outcome_difference(run_steps(*backend, lower::cut_batch(step, samples)), whole), 2e-4)
+      EXPECT_LT(outcome_difference(run_cut_steps(*backend, lower::cut_batch(step, samples)), whole), 2e-4)
           << "slices of " << samples << ", " << backend->name();
     }
   }
@@ -85,9 +45,9 @@ TEST(CutBatch, ALossOfImagesIsCut) {
     const auto backend = fast ? kernels::make_cpu_backend() : kernels::make_reference_backend();
     const ir::Graph step = step_to_cut(segmenting_network(5));
     const ir::Graph cut = lower::cut_batch(step, 2);
-    EXPECT_LT(outcome_difference(run_steps(*backend, cut), run_steps(*backend, step)), 2e-4);
+    EXPECT_LT(outcome_difference(run_cut_steps(*backend, cut), run_cut_steps(*backend, step)), 2e-4);
     for (const ir::Tensor& tensor : cut.tensors)
-      EXPECT_TRUE(tensor.shape.rank() < 3 || tensor.shape[0] != 5) << tensor.name;
+      EXPECT_TRUE(tensor.shape.rank() < 3 || tensor.shape[0] != 5) << tensor.name.text();
     EXPECT_EQ(cut.ops[0].name, "images.0");
     EXPECT_EQ(cut.ops[1].name, "labels.0");
   }
@@ -110,9 +70,18 @@ TEST(CutBatch, TheDefaultIsWholeBatchesUpToASize) {
 TEST(CutBatch, EvaluationIsCutToo) {
   const auto backend = kernels::make_cpu_backend();
   const ir::Graph evaluation = lower::fuse(lower::for_evaluation(varied_network(5)));
-  const CutOutcome whole = run_steps(*backend, evaluation);
-  const CutOutcome cut = run_steps(*backend, lower::cut_batch(evaluation, 2));
+  const CutOutcome whole = run_cut_steps(*backend, evaluation);
+  const CutOutcome cut = run_cut_steps(*backend, lower::cut_batch(evaluation, 2));
   EXPECT_LT(outcome_difference(cut, whole), 1e-5);
+}
+
+/// Right answers are counted slice by slice, and labels of points are not put together.
+TEST(CutBatch, RightAnswersAreCountedInSlices) {
+  const ir::Graph cut = lower::cut_batch(lower::fuse(lower::for_evaluation(segmenting_network(5))), 2);
+  ir::verify(cut);
+  EXPECT_EQ(count(cut, ir::OpKind::count_correct), 3);
+  for (const ir::Op& op : cut.ops) EXPECT_FALSE(op.kind == ir::OpKind::concat && op.name == "labels.whole");
+  ir::verify(lower::cut_images(cut, 2));
 }
 
 TEST(CutBatch, NothingWideIsWholeAnyMore) {
@@ -129,6 +98,7 @@ TEST(CutBatch, NothingWideIsWholeAnyMore) {
   EXPECT_EQ(widest(cut), widest(step) / 4);
   for (const ir::Op& op : cut.ops) {
     EXPECT_NE(op.kind, ir::OpKind::batch_norm_backward);
+    EXPECT_NE(op.kind, ir::OpKind::batch_norm_silu_backward);
     if (op.kind != ir::OpKind::concat || op.attrs_as<ir::AxisAttrs>().axis != 0) continue;
     const ir::Shape& whole = cut.tensor(op.outputs[0]).shape;
     EXPECT_EQ(whole.elements(2, whole.rank()), 1);
@@ -173,6 +143,31 @@ TEST(CutBatch, WhatIsNoLargerThanASliceStaysAsItIs) {
   const ir::Graph step = step_to_cut(varied_network(4));
   EXPECT_EQ(ir::print(lower::cut_batch(step, 4)), ir::print(step));
   EXPECT_EQ(ir::print(lower::cut_batch(step, 0)), ir::print(step));
+}
+
+/// What the heap gave out and was not given back.
+std::int64_t heap_bytes() {
+  const struct mallinfo2 heap = mallinfo2();
+  return static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
+}
+
+TEST(CutBatch, AnOpMoreTakesLittle) {
+  if (heap_bytes() == 0) GTEST_SKIP() << "a sanitizer's heap does not count";
+  const auto backend = kernels::make_cpu_backend();
+  struct Taken {
+    std::int64_t bytes, ops;
+  };
+  const auto taken = [&](std::int64_t batch) {
+    const ir::Graph step = lower::cut_batch(step_to_cut(segmenting_network(batch)), 2);
+    const std::int64_t before = heap_bytes();
+    const lower::Executable executable = lower::lower(step, *backend);
+    return Taken{heap_bytes() - before, static_cast<std::int64_t>(executable.graph.ops.size())};
+  };
+  taken(64);
+  const Taken few = taken(64), many = taken(640);
+  EXPECT_GT(many.ops, 9 * few.ops);
+  // The op and its tensors, which have nothing of their own on the heap, the kernel's pointer, its scratch.
+  EXPECT_LE((many.bytes - few.bytes) / (many.ops - few.ops), 280);
 }
 
 }  // namespace

@@ -139,5 +139,18 @@ TEST(Exchange, ShardsOfAllRanksMakeTheWholeState) {
   }
 }
 
+/// A slice of a weight is updated while others of it are still gathered.
+TEST(Exchange, AWeightThatIsUpdatedInSlicesCanBeSharded) {
+  const auto backend = kernels::make_cpu_backend();
+  for (lower::ExchangeOptions exchange : many_sizes()) {
+    exchange.shard_optimizer = true;
+    lower::LowerOptions options;
+    options.exchange = exchange;
+    const ir::Graph sliced = lower::slice_updates(step(), 16 << 10);
+    EXPECT_GT(sliced.ops.size(), step().ops.size());
+    EXPECT_NO_THROW(ir::verify(lower::lower(sliced, *backend, options).graph));
+  }
+}
+
 }  // namespace
 }  // namespace penstock::testing

@@ -135,7 +135,7 @@ TEST(Lower, ReordersActivationsOnlyWhereLayoutsMeet) {
   const lower::Executable step = lower::lower(graph, *backend);
   for (const ir::Op& op : step.graph.ops) {
     if (op.kind != OpKind::reorder) continue;
-    EXPECT_EQ(step.graph.tensor(op.inputs[0]).role, ir::Role::parameter) << op.name;
+    EXPECT_EQ(step.graph.tensor(op.inputs[0]).role, ir::Role::parameter) << op.name.text();
   }
 }
 
@@ -169,7 +169,7 @@ TEST(Lower, UpdatesKeepTheStatesLayout) {
   for (const ir::Op& op : step.graph.ops) {
     if (op.kind != OpKind::sgd_update) continue;
     for (const ir::TensorId id : op.inputs) {
-      EXPECT_TRUE(step.graph.tensor(id).layout == step.graph.tensor(op.inputs[0]).layout) << op.name;
+      EXPECT_TRUE(step.graph.tensor(id).layout == step.graph.tensor(op.inputs[0]).layout) << op.name.text();
     }
   }
 }
@@ -188,13 +188,13 @@ TEST(Lower, EvaluationSharesTheTrainingState) {
   }
   for (const ir::Carried& state : test.graph.carried) {
     const ir::Tensor& tensor = test.graph.tensor(state.begin);
-    ASSERT_TRUE(states.contains(tensor.name)) << tensor.name;
+    ASSERT_TRUE(states.contains(tensor.name)) << tensor.name.text();
     EXPECT_EQ(tensor.storage, states.at(tensor.name)->storage);
     EXPECT_TRUE(tensor.layout == states.at(tensor.name)->layout);
   }
   for (const ir::Tensor& tensor : test.graph.tensors) {
     if (!ir::is_state(tensor.role)) {
-      EXPECT_GE(tensor.storage, train.graph.storages) << tensor.name;
+      EXPECT_GE(tensor.storage, train.graph.storages) << tensor.name.text();
     }
   }
 }
@@ -224,7 +224,7 @@ std::int64_t held(const ir::Graph& graph, OpKind kind) {
     const auto& all = readers[static_cast<std::size_t>(op.outputs[0])];
     return std::any_of(all.begin(), all.end(), [&](ir::OpId reader) {
       const ir::Op& by = graph.op(reader);
-      return by.phase == ir::Phase::backward && !by.name.ends_with(".again");
+      return by.phase == ir::Phase::backward && !by.name.text().ends_with(".again");
     });
   });
 }
@@ -293,7 +293,7 @@ TEST(SliceUpdates, NeverHasAWholeGradientAndTrainsTheSame) {
   EXPECT_NO_THROW(ir::verify(sliced));
   for (const ir::Tensor& tensor : sliced.tensors) {
     if (tensor.role != ir::Role::gradient && tensor.role != ir::Role::optimizer_state) continue;
-    EXPECT_LE(tensor.size_bytes(), slice_bytes) << tensor.name;
+    EXPECT_LE(tensor.size_bytes(), slice_bytes) << tensor.name.text();
   }
   const std::unique_ptr<kernels::Backend> backends[] = {kernels::make_cpu_backend(),
                                                         kernels::make_reference_backend()};

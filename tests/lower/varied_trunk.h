@@ -20,6 +20,7 @@ inline Value varied_trunk(ClassifierBuilder& b) {
   x = b.conv_transpose("up", x, 12, {.kernel = {2}, .stride = {2}});
   x = b.dropout(b.tanh(x), 0.25F);
   x = b.upsample(b.avg_pool(x, {}), {2}, true);
+  x = b.apply("silu", {b.batch_norm("bn5", x)});
   return b.flatten(b.global_avg_pool(x));
 }
 
