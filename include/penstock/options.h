@@ -51,6 +51,9 @@ struct MemoryOptions {
   /// anything. The last bits of results depend on it, but not on the budget. 0: the batch is not cut. None:
   /// as suits the network, its batch and its images (slice_samples()).
   std::optional<std::int64_t> slice_samples;
+  /// Each image, or volume, is cut into so many bands of rows as well, so that a budget need not hold a whole
+  /// one. 1: images are not cut. None: where one image is too wide by itself, as suits it.
+  std::optional<std::int64_t> bands;
   /// What costs little, such as a batch norm with a ReLU, is made again in backward under every policy. Off:
   /// as the policies were published.
   bool repeat_cheap = true;

@@ -118,6 +118,7 @@ void bind_options(nb::module_& module) {
       .def("set_swap_dir", [](SessionOptions& o, const std::string& dir) { o.memory.swap_dir = dir; })
       .def("set_swap_space", [](SessionOptions& o, std::int64_t bytes) { o.memory.swap_space_bytes = bytes; })
       .def("set_accumulate", [](SessionOptions& o, std::int64_t count) { o.accumulate = count; })
+      .def("set_bands", [](SessionOptions& o, std::int64_t bands) { o.memory.bands = bands; })
       .def("set_slice_samples",
            [](SessionOptions& o, std::int64_t samples) { o.memory.slice_samples = samples; })
       .def("set_plan_file", [](SessionOptions& o, const std::string& path) { o.memory.plan_file = path; })

@@ -7,7 +7,7 @@ from .sizes import bytes_of
 
 
 def session_options(*, memory=None, process_memory=None, seed=0, threads=0, policy=None, pool=None, tier="disk",
-                    swap_dir=None, swap_space=None, slice_samples=None, accumulate=1, verify="sampled", kernels="fixed", profile="cached", plan=None, training=True,
+                    swap_dir=None, swap_space=None, slice_samples=None, bands=None, accumulate=1, verify="sampled", kernels="fixed", profile="cached", plan=None, training=True,
                     evaluation=True, record=True, shard_optimizer=False, on_note=None):
     if memory is not None and process_memory is not None:
         raise _core.UserError("give memory= (what the session adds) or process_memory= (the whole process), not both")
@@ -32,6 +32,8 @@ def session_options(*, memory=None, process_memory=None, seed=0, threads=0, poli
         options.set_swap_space(bytes_of(swap_space, "swap_space"))
     if slice_samples is not None:
         options.set_slice_samples(slice_samples)
+    if bands is not None:
+        options.set_bands(bands)
     options.set_accumulate(accumulate)
     if plan is not None:
         options.set_plan_file(os.fspath(plan))

@@ -50,13 +50,27 @@ std::int64_t parse_bandwidth(const std::string& text) {
   return bytes_per_second;
 }
 
-std::optional<std::int64_t> parse_slice(const std::string& text) {
+namespace {
+
+/// "auto", or a number that is `least` or more.
+std::optional<std::int64_t> parse_count(const std::string& text, std::int64_t least,
+                                        const std::string& option, const char* what) {
   if (text == "auto") return std::nullopt;
-  std::int64_t samples = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), samples);
-  if (error != std::errc() || end != text.data() + text.size() || samples < 0)
-    throw UserError(fmt::format("--slice '{}' is neither auto nor a number of images", text));
-  return samples;
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < least)
+    throw UserError(fmt::format("{} '{}' is neither auto nor a number of {}", option, text, what));
+  return count;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_slice(const std::string& text) {
+  return parse_count(text, 0, "--slice", "images");
+}
+
+std::optional<std::int64_t> parse_bands(const std::string& text) {
+  return parse_count(text, 1, "--bands", "bands");
 }
 
 std::optional<PoolKind> parse_pool(const std::string& text) {

@@ -18,6 +18,8 @@ std::int64_t parse_memory_budget(const std::string& text, std::int64_t available
 std::int64_t parse_bandwidth(const std::string& text);
 /// "auto", or samples of a slice; 0: not cut.
 std::optional<std::int64_t> parse_slice(const std::string& text);
+/// "auto", or bands of an image; 1: not cut.
+std::optional<std::int64_t> parse_bands(const std::string& text);
 std::optional<PoolKind> parse_pool(const std::string& text);
 TierKind parse_tier(const std::string& text);
 VerifyMode parse_verify(const std::string& text);

@@ -95,6 +95,12 @@ void add_common_options(CLI::App& command, RunOptions& run) {
       ->capture_default_str();
   memory
       ->add_option(
+          "--bands", words.bands,
+          "cut each image into so many bands of rows, too: then a budget need not hold a whole image; "
+          "1: whole images; auto: where one image is too wide by itself")
+      ->capture_default_str();
+  memory
+      ->add_option(
           "--repeat-cheap", session.memory.repeat_cheap,
           "make what costs little again in backward, under every policy (off: as policies were published)")
       ->default_str("on")
@@ -179,6 +185,7 @@ void read_words(RunOptions& run) {
   memory.verify = parse_verify(words.verify);
   if (!words.tier_bandwidth.empty()) memory.tier_bytes_per_second = parse_bandwidth(words.tier_bandwidth);
   memory.slice_samples = parse_slice(words.slice);
+  memory.bands = parse_bands(words.bands);
   if (!words.swap_space.empty()) memory.swap_space_bytes = parse_bytes(words.swap_space, "--swap-space");
   if (!words.window.empty()) memory.window_bytes = parse_bytes(words.window, "--window");
   if (words.profile == "fresh") {

@@ -12,7 +12,7 @@ namespace penstock::cli {
 struct RunWords {
   std::string memory, policy, profile = "cached", kernels = "fixed", tier = "disk", tier_bandwidth,
                               swap_space, verify = "sampled", pool = "auto", window, bucket, in_flight,
-                              slice = "auto";
+                              slice = "auto", bands = "auto";
   std::string optimizer = "sgd", schedule = "constant", decay = "all", betas, state_dtype = "f32";
   std::int64_t batch = 0;  ///< 0: as usual for the model
 };

@@ -59,7 +59,7 @@ class Checker {
     const bool is_op = in.action == Action::run;
     const auto count = static_cast<std::int32_t>(is_op ? problem_.ops.size() : problem_.storages.size());
     if (in.id < 0 || in.id >= count) return text + std::to_string(in.id) + ")";
-    return text + (is_op ? problem_.graph->op(in.id).name : problem_.storage_name(in.id)) + ")";
+    return text + (is_op ? problem_.graph->op(in.id).name.text() : problem_.storage_name(in.id)) + ")";
   }
 
   std::string value_name(ir::TensorId value) const {

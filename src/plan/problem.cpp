@@ -69,7 +69,7 @@ void describe_ops(Problem& problem, const PoolRule& rule,
 
 std::string Problem::storage_name(ir::StorageId id) const {
   const ir::TensorId tensor = storage(id).tensor;
-  return tensor == ir::kNone ? "storage " + std::to_string(id) : graph->tensor(tensor).name;
+  return tensor == ir::kNone ? "storage " + std::to_string(id) : graph->tensor(tensor).name.text();
 }
 
 std::vector<ir::StorageId> Problem::state() const {

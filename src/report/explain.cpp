@@ -35,7 +35,7 @@ std::vector<ir::StorageId> find(const ir::Graph& graph, const std::string& name)
   std::string similar;
   std::size_t count = 0;
   for (const ir::Tensor& tensor : graph.tensors) {
-    if (tensor.name.find(name) == std::string::npos || count == kSuggestions) continue;
+    if (tensor.name.text().find(name) == std::string::npos || count == kSuggestions) continue;
     similar += (count++ == 0 ? "" : ", ") + tensor.name;
   }
   throw UserError(fmt::format("'{}': there is no such tensor or op; {}", name,

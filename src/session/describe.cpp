@@ -28,7 +28,7 @@ Forecast describe(const fit::Fit& fit, BudgetScope scope, const std::string& pro
   forecast.policy = plan::policy_name(fit.policy);
   forecast.pool = fit.pool->name();
   forecast.beside_bytes = fit.division.beside;
-  forecast.pool_bytes = fit.pool_bytes;
+  forecast.pool_bytes = fit.pool_bytes();
   forecast.in_memory_bytes = fit.in_memory_bytes;
   forecast.swap_file_bytes = fit.map.tier_bytes;
   forecast.profile_source = profile_source;
@@ -36,7 +36,7 @@ Forecast describe(const fit::Fit& fit, BudgetScope scope, const std::string& pro
   const plan::Summary& summary = fit.training->plan.summary;
   forecast.step.swapped_out_bytes = summary.swapped_out_bytes;
   forecast.step.swapped_in_bytes = summary.swapped_in_bytes;
-  forecast.step.peak_pool_bytes = fit.pool_bytes;
+  forecast.step.peak_pool_bytes = fit.pool_bytes();
   forecast.recomputed_ops = summary.recomputed;
   if (!fit.prediction) return forecast;
   const plan::Simulation& simulation = *fit.prediction;

@@ -30,6 +30,7 @@ struct Shares {
   std::int64_t conversion_bytes = 0;       ///< to read state that kernels keep in a layout of their own
   std::int64_t output_bytes = 0;           ///< what steps give back to the caller
   std::int64_t rank_bytes = 0;             ///< by which talking to other ranks will grow
+  std::int64_t plan_bytes = 0;             ///< what the plan will take, where it is not resident already
   std::int64_t planner_bytes = 0;          ///< to plan again with; 0: none is set aside
   std::map<std::string, std::int64_t> reserved_bytes;  ///< what the caller will take
 };
@@ -37,7 +38,19 @@ struct Shares {
 /// The budget, and what of it the pool does not get, by tag.
 fit::Division divide(const Shares& shares);
 
-/// What planning takes for a while: a guess from the size of what is planned.
+/// What a plan takes as long as a session runs by it, with what is noted of each step: a guess from the size
+/// of what is planned.
+std::int64_t plan_guess_bytes(std::int64_t ops, std::int64_t storages);
+
+/// What noting a step's events and where each storage is takes, once a plan of so many instructions is there.
+std::int64_t running_bytes(std::int64_t ops, std::int64_t storages, std::int64_t instructions);
+
+/// What planning again takes for a while, with the plan in use beside it: a guess from the size of what is
+/// planned.
 std::int64_t planner_guess_bytes(std::int64_t ops, std::int64_t storages);
+
+/// What the first plan takes to make, when there is no pool yet: by a search, and by one walk over the step.
+std::int64_t search_guess_bytes(std::int64_t ops, std::int64_t storages);
+std::int64_t walk_guess_bytes(std::int64_t ops, std::int64_t storages);
 
 }  // namespace penstock::session

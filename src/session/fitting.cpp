@@ -23,6 +23,12 @@ namespace {
 /// The heap may grow so much while a step is planned without being counted: the margin bears it.
 constexpr std::int64_t kPlanningSlackBytes = 4 * kMiB;
 
+/// Of the process, without what it has freed.
+std::int64_t resident_bytes() {
+  malloc_trim(0);
+  return process_memory().resident_bytes;
+}
+
 /// Of the disk's free space so much is left to others.
 constexpr std::int64_t kLeftShare = 16;
 constexpr std::int64_t kMostLeftBytes = kGiB;
@@ -91,12 +97,12 @@ std::int64_t Fitting::swap_space_bytes() const {
   return free_disk_bytes_ - std::min(free_disk_bytes_ / kLeftShare, kMostLeftBytes);
 }
 
-fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_bytes) const {
+fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_bytes,
+                                std::int64_t plan_bytes) const {
   Shares shares;
   shares.budget_bytes = budget_bytes;
   shares.scope = options_.memory.scope;
-  shares.resident_bytes =
-      assumed_resident_bytes_ > 0 ? assumed_resident_bytes_ : process_memory().resident_bytes;
+  shares.resident_bytes = assumed_resident_bytes_ > 0 ? assumed_resident_bytes_ : resident_bytes();
   shares.resident_before_bytes = resident_before_bytes_;
   shares.touched_bytes = touched_bytes_;
   shares.conversion_bytes =
@@ -105,13 +111,33 @@ fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_
       std::max(output_bytes(program_.training.get()), output_bytes(program_.evaluation.get()));
   shares.rank_bytes = rank_bytes_;
   shares.planner_bytes = planner_bytes;
+  shares.plan_bytes = plan_bytes;
   shares.reserved_bytes = options_.reserved_bytes;
   return divide(shares);
 }
 
-fit::Request Fitting::request(std::int64_t budget_bytes, std::int64_t planner_bytes) const {
+std::int64_t Fitting::plan_bytes() const {
+  std::int64_t bytes = 0;
+  for (const lower::Executable* step : program_.steps().all())
+    bytes += plan_guess_bytes(static_cast<std::int64_t>(step->graph.ops.size()), step->graph.storages);
+  return bytes;
+}
+
+std::int64_t Fitting::planning_budget_bytes(Effort effort) const {
+  std::int64_t bytes = 0;
+  for (const lower::Executable* step : program_.steps().all()) {
+    const auto ops = static_cast<std::int64_t>(step->graph.ops.size());
+    const std::int64_t guess = effort == Effort::search ? search_guess_bytes(ops, step->graph.storages)
+                                                        : walk_guess_bytes(ops, step->graph.storages);
+    bytes = std::max(bytes, guess);
+  }
+  return division(0, 0, 0).beside_for("program") + bytes;
+}
+
+fit::Request Fitting::request(std::int64_t budget_bytes, std::int64_t planner_bytes,
+                              std::int64_t plan_bytes) const {
   fit::Request request;
-  request.division = division(budget_bytes, planner_bytes);
+  request.division = division(budget_bytes, planner_bytes, plan_bytes);
   request.policy = options_.memory.policy;
   request.pool = options_.memory.pool;
   request.tier_bytes = fit::limit_that_counts(program_.steps(), swap_space_bytes());
@@ -122,8 +148,8 @@ fit::Request Fitting::request(std::int64_t budget_bytes, std::int64_t planner_by
 
 fit::Fit Fitting::from_file() const {
   const std::string& file = options_.memory.plan_file;
-  fit::Fit fit =
-      fit::fit_from_json(program_.steps(), division(options_.memory.budget_bytes, 0), read_file(file), file);
+  fit::Fit fit = fit::fit_from_json(program_.steps(), division(options_.memory.budget_bytes, 0, plan_bytes()),
+                                    read_file(file), file);
   if (fit.map.tier_bytes > swap_space_bytes()) {
     throw UserError(fmt::format("{}: the plan needs {} of swap space, there {}; give more, or plan again",
                                 file, format_bytes(fit.map.tier_bytes), format_bytes(swap_space_bytes())));
@@ -139,9 +165,15 @@ fit::Fit Fitting::fit() {
     return fit;
   }
   const std::int64_t budget = budget_bytes();
-  fit::Fit first = fit::first_fit(program_.steps(), request(budget, 0));
-  plan_seconds_ = clock_seconds() - begin;
-  if (!fit::wants_profile(program_.steps(), first)) return first;
+  if (const std::int64_t least = planning_budget_bytes(Effort::walk);
+      budget < least && budget < in_memory_bytes())
+    throw plan::BudgetError(plan::policy_name(options_.memory.policy.value_or(Policy::automatic)),
+                            std::max(least, smallest_budget() - kUnsteadyBytes - 1), budget);
+  {
+    fit::Fit first = fit::first_fit(program_.steps(), request(budget, 0, plan_bytes()));
+    plan_seconds_ = clock_seconds() - begin;
+    if (!fit::wants_profile(program_.steps(), first)) return first;
+  }
   const plan::Profile& profile = measured_profile();
   const double again = clock_seconds();
   fit::Fit fit = best(budget, &profile);
@@ -153,36 +185,50 @@ fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) 
   const ir::Graph& graph = program_.state_graph();
   const std::int64_t planner =
       planner_guess_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages);
-  const auto plan = [&] {
+  // A long step within little memory leaves no room to search. Where space on the tier is scarce it is
+  // searched all the same, because no other policy may find a plan there.
+  const bool room_to_search =
+      budget_bytes >= planning_budget_bytes(Effort::search) || may_compute_again_for_space();
+  const auto fit_with = [&](std::int64_t planner_bytes, std::int64_t plan_bytes) {
+    fit::Request asked = request(budget_bytes, planner_bytes, plan_bytes);
+    if (!room_to_search && asked.policy.value_or(Policy::automatic) == Policy::automatic)
+      asked.policy = Policy::window;
+    return fit::best_fit(program_.steps(), asked, profile);
+  };
+  const auto plan = [&](std::int64_t plan_bytes) {
     try {
-      return fit::best_fit(program_.steps(), request(budget_bytes, planner), profile);
+      return fit_with(planner, plan_bytes);
     } catch (const plan::BudgetError&) {
       // Where there is no room to plan again, the first plan has to do.
-      return fit::best_fit(program_.steps(), request(budget_bytes, 0), profile);
+      return fit_with(0, plan_bytes);
     }
   };
-  fit::Fit fit = plan();
+  fit::Fit fit = plan(plan_bytes());
   if (assumed_resident_bytes_ > 0) return fit;
-  // Planning leaves some memory behind, so what the process has is looked at once more.
+  // How large the plan is was a guess, so what the process has is looked at once more, with the plan in it.
   malloc_trim(0);
-  const std::int64_t grown =
-      division(budget_bytes, 0).beside_bytes() - fit.division.beside_bytes() + fit.division.beside["planner"];
-  if (grown <= kPlanningSlackBytes || fit.pool_bytes + grown <= fit.division.pool_bytes()) return fit;
-  return plan();
+  const std::int64_t running =
+      fit.training ? running_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages,
+                                   static_cast<std::int64_t>(fit.training->plan.instructions.size()))
+                   : 0;
+  const std::int64_t grown = division(budget_bytes, 0, running).beside_bytes() - fit.division.beside_bytes() +
+                             fit.division.beside_for("planner");
+  if (grown <= kPlanningSlackBytes || fit.pool_bytes() + grown <= fit.division.pool_bytes()) return fit;
+  fit = {};
+  malloc_trim(0);
+  return plan(running);
 }
 
 const plan::Profile& Fitting::measured_profile() {
   if (profile_) return *profile_;
   const double begin = clock_seconds();
-  malloc_trim(0);
-  const std::int64_t before = process_memory().resident_bytes;
+  const std::int64_t before = resident_bytes();
   profile_ = profiles_->get([this] {
     if (options_.on_note) options_.on_note("measuring kernels and tier, once for this network and machine");
   });
   profile_source_ = profiles_->source();
   profile_->link = link_;
-  malloc_trim(0);
-  touched_bytes_ = std::max<std::int64_t>(0, process_memory().resident_bytes - before);
+  touched_bytes_ = std::max<std::int64_t>(0, resident_bytes() - before);
   if (options_.on_phase) {
     options_.on_phase(
         {"profile", clock_seconds() - begin,
@@ -221,8 +267,7 @@ const plan::Profile& Fitting::found_profile() {
 
 void Fitting::prepare() {
   found_profile();
-  malloc_trim(0);
-  assumed_resident_bytes_ = process_memory().resident_bytes;
+  assumed_resident_bytes_ = resident_bytes();
 }
 
 fit::Fit Fitting::fit_within(std::int64_t budget_bytes) const {
@@ -232,7 +277,7 @@ fit::Fit Fitting::fit_within(std::int64_t budget_bytes) const {
 
 bool Fitting::fits(std::int64_t budget_bytes) const {
   try {
-    fit::first_fit(program_.steps(), request(budget_bytes, 0));
+    fit::first_fit(program_.steps(), request(budget_bytes, 0, plan_bytes()));
     return true;
   } catch (const plan::BudgetError&) {
     return false;
@@ -248,15 +293,13 @@ std::int64_t Fitting::smallest_budget() const {
       return round_up(error.needed_bytes() + kUnsteadyBytes + 1, kMiB);
     }
   };
-  fit::Request with_space = request(0, 0);
-  std::int64_t enough = least(with_space);
-  if (options_.memory.policy.value_or(Policy::automatic) != Policy::automatic ||
-      with_space.tier_bytes == plan::kNoLimit)
-    return enough;
-  // Where space on the tier is scarce, computing again may do with less: that has to be tried.
+  fit::Request with_space = request(0, 0, plan_bytes());
+  std::int64_t enough = std::max(least(with_space), round_up(planning_budget_bytes(Effort::walk), kMiB));
+  if (!may_compute_again_for_space()) return enough;
+  // Computing again may do with less: that has to be tried.
   with_space.tier_bytes = plan::kNoLimit;
   std::int64_t too_little = least(with_space) - 1;
-  while (enough - too_little > std::max(enough / 16, kMiB)) {
+  while (enough - too_little > std::max(enough / 32, kMiB)) {
     // What all in memory takes may be a hundred times as much, so the middle is that of the logarithms.
     const double ratio = static_cast<double>(enough) / static_cast<double>(std::max(too_little, kMiB));
     const auto apart =
@@ -267,14 +310,21 @@ std::int64_t Fitting::smallest_budget() const {
   return enough;
 }
 
+bool Fitting::may_compute_again_for_space() const {
+  return options_.memory.policy.value_or(Policy::automatic) == Policy::automatic &&
+         request(0, 0, 0).tier_bytes != plan::kNoLimit;
+}
+
 std::vector<std::string> Fitting::explain_smallest(std::int64_t smallest_bytes) const {
   const lower::Executable& step = *program_.training;
+  const auto beside =
+      division(0, 0, plan_bytes()).beside;  // Before the problem is there, which is no part of it.
   const plan::Problem problem = plan::make_problem(step.graph, step.scratch_bytes, plan::grain_rule(0, 4096));
-  return report::explain_smallest(problem, smallest_bytes, division(0, 0).beside);
+  return report::explain_smallest(problem, smallest_bytes, beside);
 }
 
 std::int64_t Fitting::in_memory_bytes() const {
-  return fit::in_memory_bytes(program_.steps(), request(0, 0));
+  return fit::in_memory_bytes(program_.steps(), request(0, 0, plan_bytes()));
 }
 
 double Fitting::in_memory_seconds() {

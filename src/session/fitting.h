@@ -38,6 +38,9 @@ class Fitting {
   /// Whether some fit exists; the smallest budget that has one, with what differs from run to run.
   bool fits(std::int64_t budget_bytes) const;
   std::int64_t smallest_budget() const;
+  /// Whether space on the tier is scarce and the policy is free to compute again in its place. Then what a
+  /// plan::BudgetError says is needed may be more than that.
+  bool may_compute_again_for_space() const;
   /// What that is made of, a line each.
   std::vector<std::string> explain_smallest(std::int64_t smallest_bytes) const;
   std::int64_t in_memory_bytes() const;
@@ -55,8 +58,15 @@ class Fitting {
   measure::ProfileStore* profiles() { return profiles_.get(); }
 
  private:
-  fit::Division division(std::int64_t budget_bytes, std::int64_t planner_bytes) const;
-  fit::Request request(std::int64_t budget_bytes, std::int64_t planner_bytes) const;
+  /// `plan_bytes`: of a plan that is not made yet.
+  /// The smallest budget in which a plan can be made, by a search or by one walk over the step.
+  enum class Effort : std::uint8_t { walk, search };
+  std::int64_t planning_budget_bytes(Effort effort) const;
+  fit::Division division(std::int64_t budget_bytes, std::int64_t planner_bytes,
+                         std::int64_t plan_bytes) const;
+  fit::Request request(std::int64_t budget_bytes, std::int64_t planner_bytes, std::int64_t plan_bytes) const;
+  /// Of the plans that will be made.
+  std::int64_t plan_bytes() const;
   fit::Fit from_file() const;
   const plan::Profile& measured_profile();
   const plan::Profile& found_profile();

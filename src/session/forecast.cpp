@@ -86,6 +86,7 @@ class Forecaster {
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     const Network network = network_(batch);
     request.slice_samples = slice_samples(network, options_.memory);
+    request.bands = options_.memory.bands;
     Program program = make_program(network, request);
     malloc_trim(0);
     return program;

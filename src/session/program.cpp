@@ -28,6 +28,8 @@ ir::Graph training_graph(const Network& network, const Optimizer& optimizer, boo
 Program make_program(const Network& network, const ProgramRequest& request) {
   Program program;
   program.backend = kernels::make_cpu_backend();
+  const std::int64_t bands =
+      request.bands ? *request.bands : lower::default_bands(models::graph_of(network), request.slice_samples);
   if (request.optimizer != nullptr) {
     lower::LowerOptions how;
     how.exchange = request.exchange;
@@ -35,13 +37,15 @@ Program make_program(const Network& network, const ProgramRequest& request) {
     ir::Graph step = lower::cut_batch(
         training_graph(network, *request.optimizer, request.repeat_cheap), request.slice_samples,
         request.accumulate > 1 ? lower::CutInputs::whole : lower::CutInputs::in_parts);
-    step = lower::accumulate(std::move(step), request.accumulate);
+    step = lower::accumulate(lower::cut_images(std::move(step), bands), request.accumulate);
     program.training = std::make_unique<lower::Executable>(lower::lower(step, *program.backend, how));
     if (request.variants) lower::add_variants(*program.training, *program.backend);
   }
   if (request.evaluation) {
-    const ir::Graph graph = lower::cut_batch(lower::fuse(lower::for_evaluation(models::graph_of(network))),
-                                             request.slice_samples);
+    const ir::Graph graph =
+        lower::cut_images(lower::cut_batch(lower::fuse(lower::for_evaluation(models::graph_of(network))),
+                                           request.slice_samples),
+                          bands);
     program.evaluation = std::make_unique<lower::Executable>(
         lower::lower(graph, *program.backend, {}, program.training.get()));
     if (program.training) lower::share_state(*program.evaluation, *program.training);

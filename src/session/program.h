@@ -28,9 +28,10 @@ struct ProgramRequest {
   bool evaluation = false;
   bool variants = false;  ///< the training step has all variants of its kernels
   lower::ExchangeOptions exchange;
-  std::int64_t accumulate = 1;     ///< micro-batches a step
-  std::int64_t slice_samples = 0;  ///< of a slice of the batch; 0: the batch is not cut
-  bool repeat_cheap = true;        ///< what costs little is made again in backward, whatever the plan
+  std::int64_t accumulate = 1;        ///< micro-batches a step
+  std::int64_t slice_samples = 0;     ///< of a slice of the batch; 0: the batch is not cut
+  std::optional<std::int64_t> bands;  ///< of each image; none: as suits the network and its slices
+  bool repeat_cheap = true;           ///< what costs little is made again in backward, whatever the plan
 };
 
 /// Fuses, differentiates and lowers a network.

@@ -67,12 +67,13 @@ void check_same_exchanges(Ranks& ranks, const ir::Graph& graph) {
     const bool starts = op.kind == ir::OpKind::reduce_start || op.kind == ir::OpKind::gather_start;
     if (!starts && op.kind != ir::OpKind::gather_wait) continue;
     // What a rank contributes to gather_start is its own affair.
-    std::vector<ir::TensorId> tensors = op.outputs;
+    std::vector<ir::TensorId> tensors(op.outputs.begin(), op.outputs.end());
     if (op.kind == ir::OpKind::reduce_start)
       tensors.insert(tensors.end(), op.inputs.begin(), op.inputs.end());
     for (const ir::TensorId id : tensors) {
       const ir::Tensor& tensor = graph.tensor(id);
-      const std::string text = fmt::format("{} {} {};", tensor.name, tensor.layout.tag, tensor.size_bytes());
+      const std::string text =
+          fmt::format("{} {} {};", tensor.name, tensor.layout.tag(), tensor.size_bytes());
       sha.update(text.data(), text.size());
     }
   }

@@ -309,6 +309,7 @@ class Session::Impl {
     request.variants = options_.memory.dynamic_kernels;
     request.accumulate = options_.accumulate;
     request.slice_samples = slice_samples(network_, options_.memory);
+    request.bands = options_.memory.bands;
     request.repeat_cheap = options_.memory.repeat_cheap;
     request.exchange = exchange_options(options_.ranks, *ranks_, options_.memory.budget_bytes > 0);
     program_ = make_program(network_, request);
@@ -339,7 +340,7 @@ class Session::Impl {
       note(fmt::format("memory: {} (what is free, less a margin)", format_bytes(fit.division.budget_bytes)));
     phase("plan", plan_seconds_,
           fmt::format("policy {}, pool {} and {} beside it, of {}; {} to run again each step",
-                      plan::policy_name(fit.policy), format_bytes(fit.pool_bytes),
+                      plan::policy_name(fit.policy), format_bytes(fit.pool_bytes()),
                       format_bytes(fit.division.beside_bytes()), format_bytes(fit.division.budget_bytes),
                       fit.training ? fit.training->plan.summary.recomputed : 0));
     forecast_ = describe_fit(fit);
@@ -348,7 +349,7 @@ class Session::Impl {
     if (const std::string line = missing_counts(); !line.empty()) note(line);
     TierOptions tier = tier_options(options_.memory);
     tier.ram_available_bytes =
-        std::max<std::int64_t>(1, available_bytes_ - fit.pool_bytes - fit.division.beside_bytes());
+        std::max<std::int64_t>(1, available_bytes_ - fit.pool_bytes() - fit.division.beside_bytes());
     runner_ = std::make_unique<Runner>(program_, std::move(fit), tier);
     state_ = std::make_unique<StateIo>(program_, runner_->executor(), &ranks_->communicator());
     for (const std::string& line : runner_->notes()) note(line);
@@ -361,6 +362,7 @@ class Session::Impl {
     }
     if (!program_.training) return;
     events_.looks_at_transfers = options_.record;
+    events_.events.reserve(in_use.training->plan.instructions.size());
     runner_->set_trace(&events_);
     pace_.emplace(program_.steps());
     slow_watch_.emplace(in_use, threads_);
@@ -380,6 +382,9 @@ class Session::Impl {
       refusal.swap_space_bytes = fitting_->swap_space_bytes();
       refusal.needed_swap_bytes = error.needed_tier_bytes();
       refusal.advised_bytes = round_up(error.needed_bytes() + kUnsteadyBytes + 1, kMiB);
+      // Where space on the tier is scarce, computing again may do with less, which the error does not know.
+      if (fitting_->may_compute_again_for_space())
+        refusal.advised_bytes = std::min(refusal.advised_bytes, fitting_->smallest_budget());
       throw BudgetTooSmall(refusal);
     }
   }

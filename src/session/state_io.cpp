@@ -25,7 +25,7 @@ void* allocate(std::int64_t size_bytes) {
 
 void fill_initial(const ir::Tensor& tensor, std::uint64_t seed, float* values) {
   const std::int64_t count = tensor.shape.elements();
-  const CounterRandom random(seed, RandomPurpose::initialise, 0, name_key(tensor.name));
+  const CounterRandom random(seed, RandomPurpose::initialise, 0, name_key(tensor.name.text()));
   switch (tensor.init.kind) {
     case ir::Init::Kind::constant:
       std::fill_n(values, count, tensor.init.value);
@@ -40,9 +40,7 @@ void fill_initial(const ir::Tensor& tensor, std::uint64_t seed, float* values) {
 }
 
 ir::Layout plain_layout(const ir::Tensor& tensor) {
-  ir::Layout layout;
-  layout.size_bytes = tensor.shape.elements() * ir::dtype_bytes(tensor.dtype);
-  return layout;
+  return {"", tensor.shape.elements() * ir::dtype_bytes(tensor.dtype)};
 }
 
 /// Sharded state as it would be without shards.
@@ -73,9 +71,9 @@ std::int64_t StateIo::conversion_bytes(const ir::Graph& graph) {
   for (const ir::Carried& carried : graph.carried) {
     const ir::Tensor& tensor = graph.tensor(carried.begin);
     if (tensor.layout.is_plain()) continue;
-    const std::int64_t plain = plain_layout(tensor).size_bytes;
+    const std::int64_t plain = plain_layout(tensor).size_bytes();
     // What is kept in less than float32 is widened first, then brought into order.
-    bytes = std::max(bytes, tensor.layout.size_bytes < plain ? 2 * plain : plain);
+    bytes = std::max(bytes, tensor.layout.size_bytes() < plain ? 2 * plain : plain);
   }
   return bytes;
 }

@@ -3,32 +3,15 @@
 #include <regex>
 
 #include "base/bytes.h"
-#include "cli/penstock.h"
+#include "cli/smallest.h"
 
 namespace penstock::testing {
 namespace {
-
-std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
 
 const std::vector<std::string> kResidual{"train",   "resnet20", "--image-size", "32",
                                          "--batch", "96",       "--steps",      "5"};
 const std::vector<std::string> kDropout{"train",   "alexnet", "--image-size", "64",   "--classes", "10",
                                         "--batch", "16",      "--lr",         "0.01", "--steps",   "3"};
-
-/// The smallest budget in MiB, as the refusal of one that is too small names it.
-std::int64_t smallest_mib(const std::vector<std::string>& arguments, const std::string& policy) {
-  const Outcome outcome = penstock(with(arguments, {"--memory", "32MiB", "--policy", policy}));
-  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
-  std::smatch match;
-  if (!std::regex_search(outcome.err, match, std::regex("--memory (\\d+)MiB"))) {
-    ADD_FAILURE() << outcome.err;
-    return 0;
-  }
-  return std::stoll(match[1]);
-}
 
 TEST(Budget, SameBitsUnderAnyBudgetPolicyAndTier) {
   const auto whole = penstock_json(with(kResidual, {"--policy", "keep"}));
@@ -85,6 +68,42 @@ TEST(Budget, SameBitsOnSlicesOfTheBatch) {
     EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]) << how[1];
     EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]) << how[1];
   }
+}
+
+/// Many slices make a long step: what plans it once more needs memory, which the smallest budget has not set
+/// aside. So it is not planned again there, however far a step is from its prediction.
+TEST(Budget, TheSmallestOfALongStepHolds) {
+  const std::vector<std::string> sliced{"train",   "resnet20", "--image-size", "16", "--batch",   "384",
+                                        "--slice", "2",        "--steps",      "6",  "--profile", "fresh"};
+  const std::string budget = std::to_string(smallest_mib(sliced, "auto")) + "MiB";
+  const auto result = penstock_json(with(sliced, {"--memory", budget, "--tier-bandwidth", "300MB/s"}));
+  EXPECT_LE(result["peak_rss_bytes"], result["budget_bytes"]);
+  EXPECT_EQ(result["replans"], 0);
+}
+
+/// On bands of each image the same, with and without slices of the batch; and less memory will do.
+TEST(Budget, SameBitsOnBandsOfAnImage) {
+  const std::vector<std::string> images{"train",   "unet3d", "--image-size", "32",    "--batch", "2",
+                                        "--steps", "2",      "--lr",         "0.001", "--slice", "1"};
+  const auto uncut = penstock_json(with(images, {"--policy", "keep", "--slice", "0"}));
+  const auto banded = with(images, {"--bands", "4"});
+  const auto whole = penstock_json(with(banded, {"--policy", "keep"}));
+  for (std::size_t i = 0; i < uncut["loss"].size(); ++i)
+    EXPECT_NEAR(whole["loss"][i].get<double>(), uncut["loss"][i].get<double>(), 1e-5);
+  EXPECT_NE(whole["weights_sha256"], uncut["weights_sha256"]);
+  const std::int64_t least = smallest_mib(banded, "window");
+  for (const std::vector<std::string>& how :
+       std::vector<std::vector<std::string>>{{"--policy", "window"},
+                                             {"--policy", "auto", "--pool", "packed"},
+                                             {"--policy", "auto", "--pool", "virtual"}}) {
+    const std::string budget = std::to_string(how[1] == "window" ? least : least + 12) + "MiB";
+    const auto part = penstock_json(with(with(banded, {"--memory", budget}), how));
+    EXPECT_EQ(part["weights_sha256"], whole["weights_sha256"]) << how[1];
+    EXPECT_LE(part["peak_rss_bytes"], part["budget_bytes"]) << how[1];
+  }
+  const std::vector<std::string> large{"train",   "unet3d", "--image-size", "128",
+                                       "--batch", "1",      "--steps",      "1"};
+  EXPECT_LT(2 * smallest_mib(large, "window"), smallest_mib(with(large, {"--bands", "1"}), "window"));
 }
 
 /// Measuring kernels makes the process larger by what training would touch as well: the budget that was named
@@ -162,6 +181,19 @@ TEST(Budget, KeepsALimitOfTheSwapSpaceOrSaysWhatWouldDo) {
   std::smatch match;
   ASSERT_TRUE(std::regex_search(outcome.err, match, std::regex("or --swap-space (\\d+MiB)"))) << outcome.err;
   penstock_json(with(tight, {"--swap-space", match[1]}));
+}
+
+TEST(Budget, WithoutSwapSpaceNamesWhatComputingAgainDoesWith) {
+  const std::vector<std::string> run{"train",   "resnet20", "--image-size", "24", "--batch",      "16",
+                                     "--steps", "1",        "--threads",    "1",  "--swap-space", "0MiB"};
+  const Outcome refused = penstock(with(run, {"--memory", "8MiB"}));
+  EXPECT_EQ(refused.exit_code, 2);
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(refused.err, match, std::regex("--memory (\\d+)MiB"))) << refused.err;
+  const int named = std::stoi(match[1]);
+  penstock_json(with(run, {"--memory", std::to_string(named) + "MiB"}));
+  // What differs from run to run, and a little: much less must not train.
+  EXPECT_EQ(penstock(with(run, {"--memory", std::to_string(named - 9) + "MiB"})).exit_code, 2);
 }
 
 TEST(Budget, RefusesSwapFoldersThatWillNotDo) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -39,9 +40,11 @@ class MemoryGroup {
 
   /// Runs the program inside.
   Outcome run(const std::string& arguments) const {
-    return run_program({"sh", "-c",
-                        "echo $$ > " + (path_ / "cgroup.procs").string() +
-                            " && exec " PENSTOCK_BINARY_DIR "/penstock " + arguments});
+    return script("exec " PENSTOCK_BINARY_DIR "/penstock " + arguments);
+  }
+  /// Runs a shell's script inside.
+  Outcome script(const std::string& text) const {
+    return run_program({"sh", "-c", "echo $$ > " + (path_ / "cgroup.procs").string() + "\n" + text});
   }
 
  private:
@@ -78,6 +81,36 @@ TEST(Cgroup, TrainingSurvivesInAGroupOfTheBudgetsSize) {
     EXPECT_GT(json["in_memory_bytes"], test.budget_mib * kMiB) << "the budget is no hardship";
     EXPECT_GT(json["swapped_in_bytes"], 0);
   }
+}
+
+/// A text model whose state alone is a multiple of the group: killed between two checkpoints, it goes on to
+/// the same bits.
+TEST(Cgroup, StateBeyondMemoryResumesAfterAKill) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("config.json");
+  std::ofstream(model) << R"({"model_type": "gpt2", "n_layer": 15, "n_head": 4, "n_embd": 384,
+    "vocab_size": 512, "n_positions": 64})";
+  const std::string train =
+      " train " + model + " --batch 2 --sequence 64 --optimizer adamw --lr 0.001 --steps 6";
+  const auto whole = penstock_json({"train", model, "--batch", "2", "--sequence", "64", "--optimizer",
+                                    "adamw", "--lr", "0.001", "--steps", "6"});
+  constexpr std::int64_t kBudgetMib = 112;
+  EXPECT_GT(whole["in_memory_bytes"], 3 * kBudgetMib * kMiB) << "the budget is no hardship";
+  const MemoryGroup group(kBudgetMib * kMiB);
+  if (!group.usable()) GTEST_SKIP() << "no memory control group can be made here; Budget* tries the same";
+  const std::string budget = " --quiet --memory " + std::to_string(kBudgetMib) + "MiB ";
+  const std::string kept = folder.file("kept");
+  const Outcome killed = group.script(PENSTOCK_BINARY_DIR "/penstock" + train + budget +
+                                      "--checkpoint-every 2 --checkpoint " + kept + " &\nuntil [ -e " + kept +
+                                      "/checkpoint.safetensors ]; do sleep 0.01; done\nkill -9 $!\nwait $!");
+  EXPECT_EQ(killed.exit_code, 128 + SIGKILL) << killed.err;
+  const Outcome resumed = group.run(train + budget + "--resume " + kept + " --json " + folder.file("r.json"));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  const auto json = nlohmann::json::parse(read_file(folder.file("r.json")));
+  EXPECT_EQ(json["weights_sha256"], whole["weights_sha256"]);
+  EXPECT_LT(json["loss"].size(), 6U) << "it had steps behind it";
+  EXPECT_LE(json["peak_rss_bytes"], kBudgetMib * kMiB);
+  EXPECT_GT(json["swapped_in_bytes"], 0);
 }
 
 }  // namespace

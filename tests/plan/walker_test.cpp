@@ -47,7 +47,7 @@ struct Ledger : PlanVisitor {
       const bool is_adopted = std::any_of(adopters.begin(), adopters.end(),
                                           [&](ir::StorageId to) { return walker.holds(to) == input; });
       EXPECT_TRUE((walker.holds(s) == input && walker.pending(s) != Transfer::read) || is_adopted)
-          << problem.graph->op(run.op).name;
+          << problem.graph->op(run.op).name.text();
     }
     adopters.clear();
   }

@@ -57,7 +57,7 @@ TEST(TraceJson, NamesLanesOpsAndTensors) {
   }
   EXPECT_EQ(threads, (std::set<std::string>{"compute", "reads", "writes"}));
   EXPECT_EQ(counters, (std::set<std::string>{"memory", "window"}));
-  for (const ir::Op& op : traced.executable.graph.ops) EXPECT_TRUE(names.contains(op.name)) << op.name;
+  for (const ir::Op& op : traced.executable.graph.ops) EXPECT_TRUE(names.contains(op.name)) << op.name.text();
   for (const plan::Instruction& in : traced.plan.instructions) {
     if (in.action == plan::Action::swap_in) {
       EXPECT_TRUE(names.contains(traced.problem.storage_name(in.id)));

@@ -17,6 +17,11 @@ Shares some() {
 }
 
 TEST(Division, OfTheProcessCountsAllThatIsResident) {
+  EXPECT_FALSE(divide(some()).beside.contains("plan"));
+  Shares planned = some();
+  planned.plan_bytes = 3 * kMiB;
+  EXPECT_EQ(divide(planned).beside.at("plan"), 3 * kMiB);
+  EXPECT_EQ(divide(planned).pool_bytes(), divide(some()).pool_bytes() - 3 * kMiB);
   const fit::Division division = divide(some());
   EXPECT_EQ(division.beside.at("program"), 120 * kMiB);
   EXPECT_EQ(division.beside.at("loader"), 7 * kMiB);

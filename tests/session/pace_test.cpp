@@ -57,7 +57,7 @@ TEST(Pace, PlansAgainWhereTheTierIsAnotherOneAndKeepsPoolAndExtents) {
             pace.after_step(toy.fit, toy.stats(6), toy.events(1), counted(toy, step + 1, 0.05), true);
         if (!change || !change->replanned) continue;
         ++replanned;
-        EXPECT_EQ(change->fit.pool_bytes, toy.fit.pool_bytes);
+        EXPECT_EQ(change->fit.size, toy.fit.size);
         EXPECT_EQ(change->fit.map.extent, toy.fit.map.extent);
         EXPECT_NE(change->line.find("planned again"), std::string::npos);
         EXPECT_LT(change->fit.profile->tier.read_bandwidth, 0.2 * toy.profile.tier.read_bandwidth);
