@@ -25,7 +25,7 @@ def commands(options):
     named = {program: versions.penstock_command(program, case, options.steps) for program in options.programs}
     if options.torch:
         named["PyTorch"] = [options.torch, str(WORKER), "resnet50", "--batch", str(BATCH), "--image-size", str(SIZE),
-                            "--steps", str(options.steps + versions.UNCOUNTED + 1), "--threads",
+                            "--steps", str(versions.steps_to_run(options.steps)), "--threads",
                             str(len(os.sched_getaffinity(0))), "--progress"]
     return named
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Random training runs inside a memory cgroup of the budget's size: same bits, under budget, or a refusal that is true.
 
-usage: campaign.py PENSTOCK [--cases N | --minutes M] [--seed S] [--first K] [--kills SHARE] [--only K] [--log FILE]
+usage: campaign.py PENSTOCK [--cases N | --minutes M] [--seed S] [--first K] [--jobs N] [--kills SHARE] [--only K] [--log FILE]
        campaign.py PENSTOCK --table FILE ...
 
-Case K of seed S is always the same: network of images or text, batch, slices of it, optimizer, threads, policy, pool,
+Case K of seed S is always the same, and several are run at a time: network of images or text, batch, slices of it, optimizer, threads, policy, pool,
 tier, space on it, throttling, evaluation, budget, and what happens to it:
   whole    trains to the end within a budget between the smallest and what training in memory takes
   resumed  stops half way, goes on from its checkpoint with another budget, policy and pool
@@ -17,7 +17,9 @@ the exit code is then 1. As root the runs are in a cgroup (v1 or v2); otherwise 
 """
 import argparse
 import collections
+import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -29,13 +31,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 MIB = 1 << 20
-# Name, image sizes or lengths of a sequence, batches, how often: most are such that a thousand cases take an hour or two.
+# Name, image sizes or lengths of a sequence, batches, how often: most are such that a thousand cases take half an hour.
 NETWORKS = [
-    ("lenet", [28], [8, 64, 256], 20), ("resnet20", [16, 24], [4, 16], 14), ("gpt2", [16, 32], [2, 8], 11),
-    ("llama", [16, 32], [2, 8], 9), ("resnet18", [32], [2], 1), ("resnet50", [32], [2], 1), ("densenet121", [32], [2], 1),
+    ("lenet", [28], [8, 64, 256], 60), ("resnet20", [16, 24], [4, 16], 42), ("gpt2", [16, 32], [2, 8], 33),
+    ("llama", [16, 32], [2, 8], 27), ("resnet18", [32], [2], 1), ("resnet50", [32], [2], 1), ("densenet121", [32], [2], 1),
     ("unet", [32], [1], 1), ("unet3d", [16], [1], 1), ("alexnet", [64], [2], 1)]
 # Models of text, small ones.
 TEXTS = {
@@ -67,6 +70,27 @@ def processes_below(pid):
     return sorted(found)
 
 
+class References:
+    """What training gives without a budget, of each network once."""
+
+    def __init__(self):
+        self.lock, self.found = threading.Lock(), {}
+
+    def of(self, network, train):
+        """What train() gave for it. Whoever comes while it trains waits."""
+        with self.lock:
+            future = self.found.get(network)
+            first = future is None
+            if first:
+                future = self.found[network] = concurrent.futures.Future()
+        if first:
+            try:
+                future.set_result(train())
+            except BaseException as error:
+                future.set_exception(error)
+        return future.result()
+
+
 class Group:
     """A memory cgroup of one budget."""
 
@@ -74,7 +98,7 @@ class Group:
         self.path = None
         for root, limit, swap in ((pathlib.Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.swappiness"),
                                   (pathlib.Path("/sys/fs/cgroup"), "memory.max", "memory.swap.max")):
-            path = root / f"penstock-campaign-{os.getpid()}"
+            path = root / f"penstock-campaign-{os.getpid()}-{threading.get_ident()}"
             try:
                 path.mkdir()
                 (path / limit).write_text(str(limit_bytes))
@@ -101,15 +125,15 @@ class Group:
 
 
 class Case:
-    def __init__(self, options, number):
-        self.penstock, self.number = options.penstock, number
+    def __init__(self, options, number, references):
+        self.penstock, self.number, self.references = options.penstock, number, references
         self.dice = dice = random.Random(f"{options.seed}:{number}")
         model, sizes, batches, _ = dice.choices(NETWORKS, weights=[network[3] for network in NETWORKS])[0]
         self.ranks = 2 if dice.random() < 0.08 else 1
         self.name, self.steps = model, dice.randint(2, 4)
         self.text, size, batch = TEXTS.get(model), dice.choice(sizes), dice.choice(batches)
         self.network = ["config.json" if self.text else model, "--sequence" if self.text else "--image-size", size,
-                        "--batch", batch, "--seed", dice.randrange(1000), "--steps", self.steps, "--lr", "0.01",
+                        "--batch", batch, "--seed", dice.randrange(3), "--steps", self.steps, "--lr", "0.01",
                         "--optimizer", dice.choice(["sgd", "adam", "adamw"]), "--threads",
                         1 if self.ranks > 1 else dice.randint(1, 2)]
         if not self.text:
@@ -123,6 +147,10 @@ class Case:
             self.network.append("--shard-optimizer")
         killed = dice.random() < options.kills
         self.kind = "killed" if killed else dice.choices(KINDS, weights=[5, 3, 2, 2])[0]
+        if killed:
+            # So that there is something between the first checkpoint and the end.
+            self.steps += 6
+            self.network[self.network.index("--steps") + 1] = self.steps
         self.commands = []
 
     def memory_options(self):
@@ -174,8 +202,9 @@ class Case:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
-    def train(self, arguments, budget_mib, signal_after=None, number=signal.SIGKILL):
-        """Trains in a group of the budget's size. The result's JSON; None if a signal ended it as it should."""
+    def train(self, arguments, budget_mib, signal_after=None, number=signal.SIGKILL, first=lambda: True):
+        """Trains in a group of the budget's size. The result's JSON; None if a signal ended it as it should. The signal
+        comes so many seconds after first() is true."""
         result = self.folder / "result.json"
         result.unlink(missing_ok=True)
         swap = self.folder / "swap"
@@ -188,6 +217,8 @@ class Case:
                                  group.prefix() if group else ())
             interrupted = False
             if signal_after is not None:
+                while not first() and process.poll() is None:
+                    time.sleep(0.005)
                 try:
                     process.wait(signal_after)
                 except subprocess.TimeoutExpired:
@@ -216,6 +247,14 @@ class Case:
         self.swapped += told["swapped_out_bytes"] > 0
         return told
 
+    def train_in_memory(self):
+        result = self.folder / "reference.json"
+        process = self.start([*self.network, "--json", result, "--quiet"])
+        code, errors = self.finish(process)
+        if code != 0:
+            raise Astray(f"in memory: exit code {code}, {errors[-300:]!r}")
+        return json.loads(result.read_text())
+
     def expect_same(self, told, expected):
         if told["weights_sha256"] != expected["weights_sha256"]:
             raise Astray(f"other bits: {told['weights_sha256'][:16]} for {expected['weights_sha256'][:16]}")
@@ -229,12 +268,7 @@ class Case:
         self.folder = folder
         if self.text:
             (folder / "config.json").write_text(json.dumps(self.text))
-        reference = folder / "reference.json"
-        process = self.start([*self.network, "--json", reference, "--quiet"])
-        code, errors = self.finish(process)
-        if code != 0:
-            raise Astray(f"in memory: exit code {code}, {errors[-300:]!r}")
-        expected = json.loads(reference.read_text())
+        expected = self.references.of((self.name, self.ranks, *self.network), self.train_in_memory)
         whole_mib = expected["peak_rss_bytes"] // MIB
         memory = self.memory_options()
         smallest = self.smallest_mib(memory)
@@ -277,9 +311,16 @@ class Case:
                 stopped = self.kind == "stopped"
                 number = self.dice.choice(list(STOPPED)) if stopped else signal.SIGKILL
                 resume = []
-                for _ in range(1 if stopped else self.dice.randint(3, 7)):
+
+                def kept():
+                    return checkpoint.exists() and any(path.suffix == ".safetensors" for path in checkpoint.iterdir())
+
+                for _ in range(1 if stopped else self.dice.randint(1, 4)):
                     begin = time.monotonic()
-                    told = self.train([*arguments, *resume], limit, self.dice.uniform(0.05, 1) * took, number)
+                    # Most of a short run is its beginning, in which there is nothing yet to go on from.
+                    late = self.dice.random() < 0.7
+                    told = self.train([*arguments, *resume], limit, self.dice.uniform(0, 0.05 if late else 1) * took, number,
+                                      kept if late else lambda: True)
                     if told:
                         # It was faster than the first time: once more from the beginning.
                         took = min(took, time.monotonic() - begin)
@@ -288,7 +329,7 @@ class Case:
                         resume = []
                         continue
                     self.kills += not stopped
-                    if checkpoint.exists() and any(path.suffix == ".safetensors" for path in checkpoint.iterdir()):
+                    if kept():
                         resume = ["--resume", checkpoint]
                         self.resumes += 1
                 told = self.train([*arguments, *resume], limit)
@@ -298,9 +339,9 @@ class Case:
     kills = resumes = replans = swapped = 0
 
 
-def run_case(options, number):
+def run_case(options, number, references):
     """Runs a case; what became of it."""
-    case = Case(options, number)
+    case = Case(options, number, references)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-campaign-"))
     begin = time.monotonic()
     astray = ""
@@ -329,6 +370,34 @@ def print_table(records):
           f"runs that swapped, {total['replans']} plans made in mid-run, {sum(record['astray'] != '' for record in records)} astray")
 
 
+def run_cases(options):
+    """Runs cases until there are enough or the time is over."""
+    begin = time.monotonic()
+    end = begin + 60 * options.minutes if options.minutes else None
+    numbers = itertools.count(options.first) if options.cases is None else range(options.first, options.first + options.cases)
+    lock, numbers, references, records = threading.Lock(), iter(numbers), References(), []
+
+    def work():
+        while end is None or time.monotonic() < end:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            record = run_case(options, number, references)
+            with lock:
+                records.append(record)
+                if options.log:
+                    with open(options.log, "a") as log:
+                        log.write(json.dumps(record) + "\n")
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for done in [pool.submit(work) for _ in range(options.jobs)]:
+            done.result()
+    print(f"cases {options.first} to {options.first + len(records) - 1} of seed {options.seed}, "
+          f"{(time.monotonic() - begin) / max(1, len(records)):.1f} s each, {options.jobs} at a time")
+    return records
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("penstock", type=os.path.abspath)
@@ -336,6 +405,7 @@ def main():
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--jobs", type=int, default=2, help="cases at a time")
     parser.add_argument("--only", type=int, help="this case alone, with all its commands")
     parser.add_argument("--kills", type=float, default=0.25, help="share of cases that are killed")
     parser.add_argument("--log", help="adds a line of JSON for each case to this file")
@@ -346,16 +416,7 @@ def main():
         return
     if options.only is not None:
         options.first, options.cases = options.only, 1
-    end = time.monotonic() + 60 * options.minutes if options.minutes else None
-    records = []
-    number = options.first
-    while (options.cases is None or number < options.first + options.cases) and (end is None or time.monotonic() < end):
-        records.append(run_case(options, number))
-        if options.log:
-            with open(options.log, "a") as log:
-                log.write(json.dumps(records[-1]) + "\n")
-        number += 1
-    print(f"cases {options.first} to {number - 1} of seed {options.seed}")
+    records = run_cases(options)
     print_table(records)
     sys.exit(1 if any(record["astray"] for record in records) else 0)
 

@@ -3,7 +3,7 @@ under a budget, interleaved; each run fresh processes. Then, where network names
 are joined by a slow link: the step's measured time against the predicted one.
 
 usage: scaling.py PENSTOCK [--model resnet50] [--batch 8] [--memory 700MiB] [--rounds 3] [--steps 4]
-                  [--rates 1gbit,200mbit]
+                  [--rates 1gbit,200mbit] [--more "--shard-optimizer ..."]
 """
 import argparse
 import json
@@ -29,7 +29,8 @@ def run(command, arguments, environment=ENVIRONMENT):
 
 
 def ranks(options, count, *more):
-    arguments = [options.model, "--batch", options.batch, "--steps", options.steps, "--lr", "0.01", "--threads", 1, *more]
+    arguments = [options.model, "--batch", options.batch, "--steps", options.steps, "--lr", "0.01", "--threads", 1, *options.more.split(),
+                 *more]
     result, code = run(["mpirun", "-n", str(count), options.penstock], arguments)
     if code != 0:
         raise RuntimeError(f"{count} ranks ended with exit code {code}")
@@ -59,7 +60,7 @@ def two_hosts(options):
     print("|---|---|---|---|---|---|---|")
     for rate in options.rates.split(","):
         arguments = [options.model, "--batch", options.batch, "--steps", 2 * options.steps, "--lr", "0.01", "--threads", 1,
-                     "--policy", "auto"]
+                     "--policy", "auto", *options.more.split()]
         result, code = run([str(hosts), rate], arguments, dict(ENVIRONMENT, PENSTOCK=options.penstock))
         if code == 77:
             print("\nskipped: no network namespaces here")
@@ -81,11 +82,13 @@ def main():
     parser.add_argument("--memory", default="700MiB")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=4)
-    parser.add_argument("--rates", default="1gbit,200mbit")
+    parser.add_argument("--rates", default="1gbit,200mbit", help="of two hosts' link; empty: no two hosts")
+    parser.add_argument("--more", default="", help="more options of train")
     options = parser.parse_args()
     options.penstock = str(pathlib.Path(options.penstock).resolve())
     speed_up(options)
-    two_hosts(options)
+    if options.rates:
+        two_hosts(options)
 
 
 main()

@@ -235,10 +235,10 @@ int main(int argc, char** argv) {
       fmt::print("{:8.3f} ms {:24} {:36} {:20}", least * 1e3, ir::op_name(op.kind), op.name,
                  step.kernels[i]->implementation());
       for (const auto id : op.inputs)
-        fmt::print(" {}{}", step.graph.tensor(id).shape.to_string(), step.graph.tensor(id).layout.tag);
+        fmt::print(" {}{}", step.graph.tensor(id).shape.to_string(), step.graph.tensor(id).layout.tag());
       fmt::print(" ->");
       for (const auto id : op.outputs)
-        fmt::print(" {}{}", step.graph.tensor(id).shape.to_string(), step.graph.tensor(id).layout.tag);
+        fmt::print(" {}{}", step.graph.tensor(id).shape.to_string(), step.graph.tensor(id).layout.tag());
       fmt::print(" {}\n", ir::attrs_text(op.attrs));
     }
   }
