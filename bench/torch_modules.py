@@ -2,15 +2,15 @@
 
     PYTHONPATH=build/python build/torch-venv/bin/python bench/torch_modules.py [NETWORK ...] [--batch 16] [--steps 5]
 
-A NETWORK is one of torchvision's, or gpt2:4x512 for GPT-2 on 4 sequences of 512 tokens (transformers', with
-scaled_dot_product_attention, AdamW and no dropout).
+A NETWORK is one of torchvision's, own/vit_b_16 for one of these that Penstock has built in, or gpt2:4x512 for GPT-2 on 4
+sequences of 512 tokens (transformers', with scaled_dot_product_attention, AdamW and no dropout).
 
 Each runs in a process of its own, which waits while the other takes its step; so both see the same load of the machine. PyTorch
 runs in channels-last format, with the C library's allocator tuned to keep its memory (--allocator default: as it is), and compiled
 with --compile. Prints one row a network: seconds of the median step, how many times as fast Penstock is, and its peak memory as a
 share of PyTorch's. Memory is what each adds to its process from the moment when module and images are there, until the last
 step's end: for Penstock that is the import as well, for both gradients, momentum, and the weights where they are copied. Of
-GPT-2, which Penstock has itself, the weights are counted for both.
+networks that Penstock has itself (GPT-2, own/...) the weights are counted for both.
 """
 
 import argparse
@@ -71,8 +71,17 @@ def step_of(arguments, name):
     import torchvision
 
     torch.manual_seed(0)
-    module = getattr(torchvision.models, name)()
     images, labels = torch.randn(arguments.batch, 3, 224, 224), torch.randint(0, 1000, (arguments.batch,))
+    built_in = name.startswith("own/")
+    name = name.removeprefix("own/")
+    before_module = resident_bytes("VmRSS")
+    if built_in and arguments.worker == "penstock":
+        import penstock as ps
+
+        session = ps.Session(name, batch=arguments.batch, memory=arguments.memory, evaluation=False, record=False,
+                             optimizer=ps.SGD(lr=0.01, momentum=0.9))
+        return lambda: session.step(images, labels), before_module
+    module = getattr(torchvision.models, name)()
     if arguments.worker == "penstock":
         import penstock as ps
 
@@ -80,7 +89,7 @@ def step_of(arguments, name):
         session = ps.Session(module, example=(images, labels), loss="cross_entropy", memory=arguments.memory, evaluation=False,
                              record=False, optimizer=ps.SGD(lr=0.01, momentum=0.9))
         return lambda: session.step(images, labels), before
-    before = resident_bytes("VmRSS")
+    before = before_module if built_in else resident_bytes("VmRSS")
     module, images = module.to(memory_format=torch.channels_last), images.contiguous(memory_format=torch.channels_last)
     forward = torch.compile(module) if arguments.compile else module
     optimizer = torch.optim.SGD(module.parameters(), 0.01, momentum=0.9)

@@ -83,16 +83,23 @@ def map_state(model, optimizer, folder):
                                       "exp_avg_sq": mapped(folder, f"{i}.second", count).view_as(parameter)}
 
 
-def deepspeed_step(model, folder):
+def deepspeed_step(make_model, folder):
+    """The model is made below zero.Init(), a layer at a time, so that it is never whole in memory."""
     import deepspeed
 
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
     on_disk = {"device": "nvme", "nvme_path": folder, "pin_memory": False}
-    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config={
+    config = {
         "train_micro_batch_size_per_gpu": 1,
         "optimizer": {"type": "AdamW", "params": {"lr": 1e-5}},
-        "zero_optimization": {"stage": 3, "offload_optimizer": on_disk, "offload_param": on_disk},
-        "aio": {"block_size": 1048576, "queue_depth": 16, "thread_count": 1, "single_submit": False, "overlap_events": True}})
+        "zero_optimization": {"stage": 3, "offload_optimizer": on_disk, "offload_param": {**on_disk, "buffer_size": 60_000_000},
+                              "sub_group_size": 20_000_000, "reduce_bucket_size": 20_000_000,
+                              "stage3_prefetch_bucket_size": 20_000_000, "stage3_max_live_parameters": 60_000_000},
+        "aio": {"block_size": 1048576, "queue_depth": 16, "thread_count": 1, "single_submit": False, "overlap_events": True}}
+    deepspeed.init_distributed("gloo")
+    with deepspeed.zero.Init(config_dict_or_path=config, remote_device="nvme"):
+        model = make_model()
+    engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
 
     def step(loss_of):
         loss = loss_of(engine)
@@ -104,18 +111,23 @@ def deepspeed_step(model, folder):
 
 def work(options):
     import torch
+    import torch._dynamo  # noqa: F401: zero.Init() replaces what it looks at when it is imported
     import transformers
 
+    model_class = transformers.GPT2LMHeadModel
     config = transformers.GPT2Config(**config_of(options.model), use_cache=False)
-    model = transformers.GPT2LMHeadModel._from_config(config, attn_implementation="sdpa").train()
     rows = torch.randint(0, VOCABULARY, (1, options.sequence + 1))
+
+    def make_model():
+        return model_class._from_config(config, attn_implementation="sdpa").train()
 
     def loss_of(module):
         return torch.nn.functional.cross_entropy(module(rows[:, :-1]).logits.flatten(0, 1), rows[:, 1:].flatten())
 
     if options.worker == "deepspeed":
-        step = deepspeed_step(model, options.folder)
+        step = deepspeed_step(make_model, options.folder)
     else:
+        model = make_model()
         optimizer = torch.optim.AdamW(model.parameters(), 1e-5, foreach=False)
         if options.worker == "mapped":
             map_state(model, optimizer, options.folder)

@@ -235,6 +235,8 @@ struct ForecastTable {
   /// Within the budget, where it was asked for; 0: none; kAnyBatch: all. Where the batch is in many slices it
   /// is told from how the need grows with them.
   std::int64_t largest_batch = 0;
+  /// Where that is so many because there is no more space to swap: the space. 0: memory is the reason.
+  std::int64_t swap_space_bytes = 0;
   std::vector<Forecast> budgets;  ///< the one that was named, or several up to what all in memory takes
   std::vector<std::string> explanation;
 };

@@ -48,6 +48,7 @@ void bind_forecast(nb::module_& module) {
       .def_ro("in_memory_step_seconds", &ForecastTable::in_memory_step_seconds)
       .def_ro("smallest_bytes", &ForecastTable::smallest_bytes)
       .def_ro("largest_batch", &ForecastTable::largest_batch)
+      .def_ro("swap_space_bytes", &ForecastTable::swap_space_bytes)
       .def_ro("budgets", &ForecastTable::budgets)
       .def_ro("explanation", &ForecastTable::explanation)
       .def(

@@ -39,7 +39,8 @@ class Plan:
             if self.table.largest_batch >= 2**62:
                 text += f"any batch fits {text_of(self.budgets[0].budget_bytes)}\n"
             elif self.table.largest_batch > 0:
-                text += f"the largest batch within {text_of(self.budgets[0].budget_bytes)} is {self.table.largest_batch}\n"
+                space = f" and {text_of(self.table.swap_space_bytes)} of swap space" if self.table.swap_space_bytes else ""
+                text += f"the largest batch within {text_of(self.budgets[0].budget_bytes)}{space} is {self.table.largest_batch}\n"
             text += "".join(line + "\n" for line in self.table.explanation)
         return text.rstrip("\n")
 

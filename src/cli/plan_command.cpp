@@ -93,7 +93,10 @@ void print_result(const PlanCommand& command, const ForecastTable& table) {
     if (table.largest_batch == kAnyBatch) {
       fmt::print("any batch fits {}\n", format_bytes(first.budget_bytes));
     } else if (table.largest_batch > 0) {
-      fmt::print("the largest batch within {} is {}\n", format_bytes(first.budget_bytes),
+      fmt::print("the largest batch within {}{} is {}\n", format_bytes(first.budget_bytes),
+                 table.swap_space_bytes > 0
+                     ? fmt::format(" and {} of swap space", format_bytes(table.swap_space_bytes))
+                     : "",
                  table.largest_batch);
     } else {
       fmt::print("not even a batch of 1 fits {}\n", format_bytes(first.budget_bytes));

@@ -1,6 +1,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -27,6 +28,16 @@ constexpr std::int64_t kManySlices = 16;
 constexpr const char* kSmallest = "smallest";
 /// Where the search for the largest batch ends.
 constexpr std::int64_t kLargestBatch = 1 << 20;
+/// The largest batch is named within this factor where it follows from the step on a smaller one.
+constexpr double kNearEnough = 1.03;
+
+/// Of all that is carried from step to step.
+std::int64_t state_bytes(const ir::Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const ir::Carried& carried : graph.carried)
+    bytes += plan::place_bytes(graph.tensor(carried.begin).size_bytes());
+  return bytes;
+}
 
 /// One forecast, from a network and options to a table.
 class Forecaster {
@@ -69,7 +80,7 @@ class Forecaster {
     for_each_index(threads_, all.size(),
                    [&](std::size_t i) { table.budgets[i] = row(all[i], request, table); });
     if (request.largest_batch) {
-      const std::int64_t largest = largest_batch();
+      const std::int64_t largest = largest_batch(table);
       table.largest_batch = largest == kAnyBatch ? largest : options_.accumulate * largest;
     }
     return table;
@@ -92,8 +103,9 @@ class Forecaster {
     return program;
   }
 
-  Fitting fitting_of(const Program& program) const {
-    return Fitting(program, options_, threads_, resident_before_bytes_,
+  Fitting fitting_of(const Program& program) const { return fitting_of(program, options_); }
+  Fitting fitting_of(const Program& program, const SessionOptions& options) const {
+    return Fitting(program, options, threads_, resident_before_bytes_,
                    available_memory_bytes() / ranks_->communicator().local_size(),
                    ranks_->communicator().growth_bytes(), link_profile({}, ranks_->size()),
                    ranks_->communicator().local_size());
@@ -142,31 +154,64 @@ class Forecaster {
     }
   }
 
-  std::int64_t largest_batch() const {
+  std::int64_t largest_batch(ForecastTable& table) const {
     std::int64_t low = batch_;
     if (!batch_fits(batch_)) return largest_between(0, batch_);
     while (low < kLargestBatch && batch_fits(2 * low)) {
       low *= 2;
       if (const std::int64_t slice = slice_samples(network_(low), options_.memory);
           slice > 0 && low / slice >= kManySlices)
-        return largest_of_slices(low);
+        return largest_of_slices(low, table);
     }
     return largest_between(low, 2 * low);
   }
 
-  /// Where the batch is in many slices, each needs as much more as any other: of the process, not of tensors.
-  std::int64_t largest_of_slices(std::int64_t batch) const {
-    const auto smallest = [&](std::int64_t of) {
-      const Program program = program_of(of);
-      return fitting_of(program).smallest_budget();
-    };
-    const std::int64_t whole = smallest(batch);
+  /// Where the batch is in many slices, each needs as much more as any other: of the process, for its
+  /// description, and on the tier. What tensors need in memory stays the same.
+  std::int64_t largest_of_slices(std::int64_t batch, ForecastTable& table) const {
+    // One after the other: each measures the process with its program in it, and not the other's.
     const std::int64_t half = batch / 2;
-    const double each = static_cast<double>(whole - smallest(half)) / static_cast<double>(batch - half);
+    const std::int64_t smallest_of_half = [&] {
+      const Program program = program_of(half);
+      return fitting_of(program).smallest_budget();
+    }();
+    const Program program = program_of(batch);
+    const std::int64_t whole = fitting_of(program).smallest_budget();
+    const double each = static_cast<double>(whole - smallest_of_half) / static_cast<double>(batch - half);
     const auto left = static_cast<double>(options_.memory.budget_bytes - whole);
     if (left <= 0) return batch;
-    if (each <= 0 || left / each > static_cast<double>(kLargestBatch)) return kAnyBatch;
-    return batch + static_cast<std::int64_t>(left / each);
+    const bool any = each <= 0 || left / each > static_cast<double>(kLargestBatch);
+    std::int64_t high = any ? kLargestBatch : batch + static_cast<std::int64_t>(left / each);
+    const auto fits = [&](std::int64_t of) {
+      return fits_in_proportion(program, batch, of, std::max(0.0, each));
+    };
+    if (fits(high)) return any ? kAnyBatch : high;
+    table.swap_space_bytes = fitting_.swap_space_bytes();
+    std::int64_t low = batch;
+    while (static_cast<double>(high) > kNearEnough * static_cast<double>(low)) {
+      const auto middle =
+          static_cast<std::int64_t>(std::sqrt(static_cast<double>(low) * static_cast<double>(high)));
+      (fits(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+
+  /// Whether a batch of `of` fits, as seen from the step on `batch`: that has its share of the tier's space,
+  /// and of the budget what is left when all slices are described. What `auto` could compute again for want
+  /// of space is left out, because how much that is depends on how long it may search a step so long.
+  bool fits_in_proportion(const Program& program, std::int64_t batch, std::int64_t of,
+                          double each_bytes) const {
+    SessionOptions options = options_;
+    const std::int64_t state = state_bytes(program.state_graph());
+    const std::int64_t space = fitting_.swap_space_bytes() - state;
+    if (space <= 0) return false;
+    options.memory.swap_space_bytes =
+        state + static_cast<std::int64_t>(static_cast<double>(space) * static_cast<double>(batch) /
+                                          static_cast<double>(of));
+    if (options.memory.policy.value_or(Policy::automatic) == Policy::automatic)
+      options.memory.policy = Policy::window;
+    const auto described = static_cast<std::int64_t>(each_bytes * static_cast<double>(of - batch));
+    return fitting_of(program, options).fits(options_.memory.budget_bytes - kUnsteadyBytes - described);
   }
 
   const NetworkOfBatch& network_;

@@ -134,6 +134,24 @@ TEST_F(PlanCommand, FindsTheLargestBatch) {
   EXPECT_TRUE(sliced["largest_batch"] == "any" || sliced["largest_batch"] > batch) << sliced["largest_batch"];
 }
 
+TEST_F(PlanCommand, TheLargestBatchKnowsTheSpaceToSwap) {
+  const std::int64_t smallest = plan({"--batch", "128", "--slice", "8"})["smallest_bytes"];
+  const auto with = [&](std::vector<std::string> more) {
+    const std::vector<std::string> limits{
+        "--memory", mib(smallest + 12 * kMiB), "--slice", "8", "--swap-space", "200MiB"};
+    more.insert(more.end(), limits.begin(), limits.end());
+    return more;
+  };
+  const auto result = plan(with({"--max-batch", "--batch", "128"}));
+  const std::int64_t batch = result["largest_batch"];
+  EXPECT_GE(batch, 256);
+  EXPECT_EQ(plan(with({"--batch", std::to_string(batch)}))["budgets"][0]["feasible"], true) << batch;
+  const auto twice = arguments("plan", with({"--batch", std::to_string(2 * batch), "--policy", "window"}));
+  EXPECT_EQ(penstock(twice).exit_code, 2) << batch;
+  const Outcome told = penstock(arguments("plan", with({"--max-batch", "--batch", "128"})));
+  EXPECT_THAT(told.out, HasSubstr("and 200 MiB of swap space is "));
+}
+
 TEST_F(PlanCommand, ExplainsTheSmallestBudget) {
   const Outcome outcome = penstock(arguments("plan", {"--explain", "smallest"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
