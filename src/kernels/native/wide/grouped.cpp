@@ -44,6 +44,8 @@ void sum_columns(const GroupedConv& conv, const Sources& sources, std::int64_t c
   const int group = static_cast<int>(shape.group);
   const bool three = shape.kernel_width == 3 && shape.stride_width == 1;
   F16 sums[Columns];
+  // The next row's outputs: stores that miss would hold up the sums.
+  for (int i = 0; i < Columns; ++i) __builtin_prefetch(y + (column + i + shape.out_width) * kWide, 1);
 #pragma GCC unroll 16
   for (int i = 0; i < Columns; ++i) sums[i] = bias;
   for (int source = 0; source < sources.count; ++source) {

@@ -32,8 +32,10 @@ class PaddedRows {
     if (held_[slot] != row) {
       held_[slot] = row;
       const float* from = image_ + row * shape_.in_width * kWide;
+      // Each row is short, so the processor does not see the next ones coming by itself.
       for (std::int64_t i = first_; i < last_; ++i) {
         store16(to + (i * shape_.spread_width + shape_.left) * kWide, load16(from + i * kWide));
+        __builtin_prefetch(from + (i + 2 * shape_.in_width) * kWide);
       }
     }
     return to;
