@@ -59,6 +59,14 @@ OpCase grouped_case(const std::string& name, const Size& size, ir::ConvAttrs att
   return c;
 }
 
+/// Padding on some sides only, as bands of an image have it.
+OpCase uneven_case() {
+  ir::ConvAttrs attrs = conv_attrs(1, 0);
+  attrs.padding_begin = {0, 1};
+  attrs.padding_end = {1, 0};
+  return grouped_case("groups_of_four_uneven", {2, 16, 16, 9, 16}, attrs, 3, 4, false);
+}
+
 /// All channel counts in whole blocks of eight: what our own convolutions are for.
 std::vector<OpCase> cases() {
   const auto same = conv_attrs(1, 1);
@@ -86,6 +94,16 @@ std::vector<OpCase> cases() {
       grouped_case("groups_of_four", {2, 32, 32, 6, 7}, conv_attrs(1, 1), 3, 4, true),
       grouped_case("groups_of_four_stride", {2, 16, 16, 9, 8}, conv_attrs(2, 1), 3, 4, false),
       grouped_case("groups_of_two", {2, 16, 16, 6, 7}, conv_attrs(1, 1, 1, true), 3, 2, false),
+      grouped_case("groups_of_two_wide", {3, 32, 32, 5, 17}, conv_attrs(1, 1), 3, 2, true),
+      grouped_case("groups_of_four_wide", {9, 32, 32, 7, 29}, conv_attrs(1, 1, 1, true), 3, 4, true),
+      grouped_case("groups_of_four_valid", {2, 16, 16, 8, 11}, conv_attrs(1, 0), 3, 4, false),
+      grouped_case("groups_of_four_full", {2, 16, 16, 5, 6}, conv_attrs(1, 2), 3, 4, false),
+      grouped_case("groups_of_four_five", {2, 16, 16, 9, 15}, conv_attrs(1, 2), 5, 4, true),
+      grouped_case("groups_of_eight", {2, 48, 48, 9, 28}, conv_attrs(1, 1), 3, 8, true),
+      grouped_case("groups_of_eight_stride", {2, 32, 32, 15, 31}, conv_attrs(2, 1), 3, 8, false),
+      grouped_case("groups_of_eight_leap", {2, 32, 32, 10, 23}, conv_attrs(3, 0), 2, 8, true),
+      grouped_case("groups_of_eight_dilation", {2, 32, 32, 9, 10}, conv_attrs(1, 2, 2), 3, 8, false),
+      uneven_case(),
       volume_case(),
   };
 }

@@ -95,7 +95,10 @@ std::optional<Selection> select_depthwise(const Request& request) {
 }  // namespace
 
 std::optional<Selection> select_native_conv(const Request& request) {
-  if (request.op.attrs_as<ir::ConvAttrs>().groups != 1) return select_depthwise(request);
+  if (request.op.attrs_as<ir::ConvAttrs>().groups != 1) {
+    auto grouped = select_grouped_conv(request);
+    return grouped ? std::move(grouped) : select_depthwise(request);
+  }
   if (!native::has_conv_kernels() || has_wide_vectors()) return std::nullopt;
   if (request.op.kind == ir::OpKind::conv_transpose ||
       request.op.kind == ir::OpKind::conv_transpose_backward_data ||

@@ -43,6 +43,8 @@ Selection select_port(const Request& request);
 Selection select_conv(const Request& request);
 /// One of our own kernels, where there is one for the op in the layouts it is given.
 std::optional<Selection> select_native_conv(const Request& request);
+/// Small groups in blocks of sixteen channels, where the processor has AVX-512.
+std::optional<Selection> select_grouped_conv(const Request& request);
 /// A kernel on fewer and larger groups, where that is faster.
 std::optional<Selection> select_merged_groups(const Request& request);
 /// Implementations for the layouts the request gives (inputs) and the graph has (outputs).

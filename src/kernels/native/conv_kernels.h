@@ -3,6 +3,7 @@
 #include "kernels/native/conv_shape.h"
 #include "kernels/native/depthwise.h"
 #include "kernels/native/function_kernel.h"
+#include "kernels/native/grouped.h"
 
 namespace penstock::kernels::native {
 
@@ -23,5 +24,10 @@ std::shared_ptr<const Kernel> make_conv_backward_weights(const ConvShape& shape,
 
 /// x, dy -> dw, (db) of a convolution with one channel for each group.
 std::shared_ptr<const Kernel> make_depthwise_backward_weights(const DepthwiseGradient& shape, bool bias);
+
+/// The same three of a convolution in small groups; for processors that have wide().
+std::shared_ptr<const Kernel> make_grouped_conv(const GroupedShape& shape, bool relu);
+std::shared_ptr<const Kernel> make_grouped_backward_data(const GroupedShape& shape);
+std::shared_ptr<const Kernel> make_grouped_backward_weights(const GroupedShape& shape, bool bias);
 
 }  // namespace penstock::kernels::native

@@ -12,4 +12,16 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(penstock_kernels PRIVATE $<TARGET_OBJECTS:penstock_kernels_avx2>)
   set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/table.cpp
                APPEND PROPERTY COMPILE_DEFINITIONS PENSTOCK_HAS_AVX2_BUILD)
+
+  # What is written for AVX-512 alone.
+  file(GLOB wide_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../wide/*.cpp)
+  add_library(penstock_kernels_avx512 OBJECT ${wide_sources})
+  target_include_directories(penstock_kernels_avx512 PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_compile_options(penstock_kernels_avx512 PRIVATE
+    -mavx512f -mavx512vl -mavx512bw -mavx512dq -mfma -Wno-psabi $<$<CONFIG:Release>:-O3>)
+  target_compile_definitions(penstock_kernels_avx512 PRIVATE PENSTOCK_SIMD=avx512)
+  target_link_libraries(penstock_kernels_avx512 PRIVATE OpenMP::OpenMP_CXX)
+  target_sources(penstock_kernels PRIVATE $<TARGET_OBJECTS:penstock_kernels_avx512>)
+  set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/../grouped_kernels.cpp
+               APPEND PROPERTY COMPILE_DEFINITIONS PENSTOCK_HAS_AVX512_BUILD)
 endif()

@@ -4,11 +4,6 @@
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 namespace {
 
-/// Whether the channels of a position fill cache lines.
-bool fills_lines(const ChannelView& view) {
-  return view.block % (2 * kLanes) == 0;
-}
-
 /// Whether a walk over the runs, two side by side where they fill lines, writes each line at once.
 bool writes_lines(const ChannelView& view) {
   if (view.block == 1) return view.row_elements() % kLanes == 0;
@@ -38,14 +33,21 @@ void forward_row(const NormForward& norm, std::int64_t row) {
     if constexpr (behind == Behind::silu) v *= sigmoid8(v);
     return v;
   };
-  if (Stream && fills_lines(view)) {
+  const auto make = [&](const Affine& affine, std::int64_t at) __attribute__((always_inline)) {
+    if constexpr (Stream) {
+      stream(y + at, value(affine, at, kLanes));
+    } else {
+      store(y + at, value(affine, at, kLanes));
+    }
+  };
+  if (fills_lines(view)) {
     const auto both = [&](const Run& run) {
       const Affine first = affine_of(norm, run);
       const Affine second = affine_of(norm, beside(run));
       std::int64_t at = run.offset;
       for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) {
-        stream(y + at, value(first, at, kLanes));
-        stream(y + at + kLanes, value(second, at + kLanes, kLanes));
+        make(first, at);
+        make(second, at + kLanes);
       }
     };
     for_each_run(view, row, both, 2);
@@ -54,13 +56,7 @@ void forward_row(const NormForward& norm, std::int64_t row) {
   for_each_run(view, row, [&](const Run& run) {
     const Affine affine = affine_of(norm, run);
     std::int64_t at = run.offset;
-    for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) {
-      if constexpr (Stream) {
-        stream(y + at, value(affine, at, kLanes));
-      } else {
-        store(y + at, value(affine, at, kLanes));
-      }
-    }
+    for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) make(affine, at);
     if (run.tail > 0) store_part(y + at, value(affine, at, run.tail), run.tail);
   });
 }

@@ -54,7 +54,31 @@ void backward_sums(const NormBackward& norm, std::int64_t row) {
   });
 }
 
-/// dx = gamma / root * (dy - dbeta / count - (x - mean) / root * dgamma / count), dz = dy behind the ReLU.
+/// dx = gamma / root * (dy - dbeta / count - (x - mean) / root * dgamma / count) of one run.
+template <Followed followed>
+struct DataOf {
+  DataOf(const NormBackward& norm, std::int64_t row, const Run& run) : gradient_at(norm, row, run) {
+    const ChannelView& view = norm.view;
+    const float* dgamma = norm.whole_dgamma != nullptr ? norm.whole_dgamma : norm.dgamma;
+    const float* dbeta = norm.whole_dbeta != nullptr ? norm.whole_dbeta : norm.dbeta;
+    const F8 count =
+        broadcast(static_cast<float>(norm.count > 0 ? norm.count : view.images * view.positions));
+    const F8 root = square_root(lanes_of(view, run, norm.variance) + broadcast(norm.epsilon));
+    mean = lanes_of(view, run, norm.mean);
+    scale = lanes_of(view, run, norm.gamma) / root;
+    slope = lanes_of(view, run, dgamma) / (root * count);
+    shift = lanes_of(view, run, dbeta) / count;
+  }
+
+  [[gnu::always_inline]] F8 operator()(F8 x, F8 gradient) const {
+    return scale * (gradient - shift - (x - mean) * slope);
+  }
+
+  GradientOf<followed> gradient_at;
+  F8 mean, scale, slope, shift;
+};
+
+/// dx, and dz = dy behind the ReLU.
 template <Followed followed, bool Dz>
 void backward_row(const NormBackward& norm, std::int64_t row) {
   const ChannelView& view = norm.view;
@@ -62,31 +86,31 @@ void backward_row(const NormBackward& norm, std::int64_t row) {
   const float* x = norm.x + base;
   float* dx = norm.dx + base;
   float* dz = Dz ? norm.dz + base : nullptr;
-  const float* dgamma = norm.whole_dgamma != nullptr ? norm.whole_dgamma : norm.dgamma;
-  const float* dbeta = norm.whole_dbeta != nullptr ? norm.whole_dbeta : norm.dbeta;
-  const F8 count = broadcast(static_cast<float>(norm.count > 0 ? norm.count : view.images * view.positions));
-  for_each_run(view, row, [&](const Run& run) {
-    const F8 root = square_root(lanes_of(view, run, norm.variance) + broadcast(norm.epsilon));
-    const F8 mean = lanes_of(view, run, norm.mean);
-    const F8 scale = lanes_of(view, run, norm.gamma) / root;
-    const F8 slope = lanes_of(view, run, dgamma) / (root * count);
-    const F8 shift = lanes_of(view, run, dbeta) / count;
-    const GradientOf<followed> gradient_at(norm, row, run);
-    const auto value = [&](std::int64_t at, std::int64_t lanes) {
-      const F8 gradient = gradient_at(at, lanes);
-      const F8 result = scale * (gradient - shift - (take(x + at, lanes) - mean) * slope);
-      if constexpr (Dz) {
-        if (lanes == kLanes) {
-          store(dz + at, gradient);
-        } else {
-          store_part(dz + at, gradient, lanes);
-        }
+  const auto make = [&](const DataOf<followed>& data, std::int64_t at, std::int64_t lanes)
+      __attribute__((always_inline)) {
+    const F8 gradient = data.gradient_at(at, lanes);
+    const F8 result = data(take(x + at, lanes), gradient);
+    if constexpr (Dz) put(dz + at, gradient, lanes);
+    put(dx + at, result, lanes);
+  };
+  if (fills_lines(view)) {
+    const auto both = [&](const Run& run) {
+      const DataOf<followed> first(norm, row, run);
+      const DataOf<followed> second(norm, row, beside(run));
+      std::int64_t at = run.offset;
+      for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) {
+        make(first, at, kLanes);
+        make(second, at + kLanes, kLanes);
       }
-      return result;
     };
+    for_each_run(view, row, both, 2);
+    return;
+  }
+  for_each_run(view, row, [&](const Run& run) {
+    const DataOf<followed> data(norm, row, run);
     std::int64_t at = run.offset;
-    for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) store(dx + at, value(at, kLanes));
-    if (run.tail > 0) store_part(dx + at, value(at, run.tail), run.tail);
+    for (std::int64_t i = 0; i < run.count; ++i, at += run.stride) make(data, at, kLanes);
+    if (run.tail > 0) make(data, at, run.tail);
   });
 }
 
