@@ -159,7 +159,7 @@ class Fuser {
 }  // namespace
 
 ir::Graph fuse(const ir::Graph& forward) {
-  return fuse_programs(join_slices(Fuser(forward).run()));
+  return fuse_programs(read_in_place(join_slices(Fuser(forward).run())));
 }
 
 }  // namespace penstock::lower

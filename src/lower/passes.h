@@ -19,6 +19,11 @@ ir::Graph prune(ir::Graph graph);
 /// split, whose gradient is one concat. The gradient of each slice by itself is as large as the whole.
 ir::Graph join_slices(ir::Graph forward);
 
+/// Linear layers and attentions read what was only turned or cut (transposed rows, heads, queries beside
+/// keys) where it lies, so that nothing is moved: PyTorch's modules turn batch and sequence, heads and
+/// sequence, and back. Only where nobody wants the result in the order that it had.
+ir::Graph read_in_place(ir::Graph forward);
+
 /// Chains of ops that work element by element become one op with one program, so that what lies between is
 /// never written to memory. Only chains with a `pointwise` op in them: networks without keep their bits.
 ir::Graph fuse_programs(ir::Graph forward);
