@@ -50,7 +50,8 @@ Prediction predict(const session::Program& program, const Machine& machine, cons
   const plan::Plan plan = plan::make_plan(problem, options);
   Prediction prediction;
   prediction.step = plan::simulate(problem, plan, profile);
-  for (const auto& seconds : profile.op_seconds) prediction.one_rank_seconds += seconds[0];
+  for (std::size_t op = 0; op < profile.op_seconds.size(); ++op)
+    prediction.one_rank_seconds += profile.op_seconds.at(op, 0);
   return prediction;
 }
 

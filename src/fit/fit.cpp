@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "fit/offset_check.h"
 #include "fit/pool_fitter.h"
+#include "fit/step_problem.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
 #include "plan/tier_places.h"
@@ -71,7 +72,8 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
                  const Fit& some) {
   const std::int64_t capacity = request.division.pool_bytes();
   if (policy != PolicyKind::automatic) return fitter.fullest(policy, capacity, profile, some);
-  const Fit window = fitter.fullest(PolicyKind::window, capacity, profile, some);
+  Fit window = fitter.fullest(PolicyKind::window, capacity, profile, some);
+  shed_problems(window);
   Fit best = fitter.fullest(policy, capacity, profile, window);
   // A pool that leaves gaps may hold a smaller plan that is faster.
   if (window.prediction && best.prediction && window.predicted_seconds() < best.predicted_seconds()) {
@@ -93,7 +95,7 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
 bool hardly_worse_than_compute(const Fit& fit) {
   constexpr std::size_t kLongStep = 10000;
   if (!fit.prediction) return false;
-  const double little = fit.training->problem.ops.size() < kLongStep ? 0.03 : 0.1;
+  const double little = fit.training->problem.graph->ops.size() < kLongStep ? 0.03 : 0.1;
   return fit.prediction->stall_seconds + fit.prediction->recompute_seconds <
          little * fit.prediction->step_seconds;
 }
@@ -120,6 +122,18 @@ double share_that_fits(const PoolSize& pool, const PoolSize& layout) {
   };
   return std::min({share(pool.small_bytes, layout.small_bytes), share(pool.paged_bytes, layout.paged_bytes),
                    share(pool.address_bytes, layout.address_bytes)});
+}
+
+plan::Problem whole_problem(const Fit& fit, const FittedStep& fitted, const lower::Executable& step) {
+  const plan::Problem& kept = fitted.problem;
+  if (kept.ops.size() > 0) return kept;
+  plan::Problem problem = step_problem(step, fit.map, fit.pool->rule(fit.given_bytes), kept.boundary);
+  problem.budget_bytes = kept.budget_bytes;
+  problem.tier_bytes = kept.tier_bytes;
+  for (std::size_t s = 0; s < problem.storages.size() && fitted.swaps_only_placed; ++s) {
+    if (fit.map.extent[s] < 0) problem.storages[s].swappable = false;
+  }
+  return problem;
 }
 
 double judged_seconds(const Fit& fit) {
@@ -153,9 +167,29 @@ std::int64_t place_plans(Fit& fit, std::span<const std::int64_t> fixed) {
 }
 
 void predict(const Steps& steps, Fit& fit, const plan::Profile& profile) {
-  fit.profile =
-      fit.pool->with_moves(profile, {steps.training, &fit.training->problem, &fit.training->plan}, fit.size);
-  fit.prediction = plan::simulate(fit.training->problem, fit.training->plan, *fit.profile);
+  std::optional<plan::Problem> anew;
+  if (fit.training->problem.ops.size() == 0) anew = training_problem(steps, fit);
+  const plan::Problem& problem = anew ? *anew : fit.training->problem;
+  fit.profile = fit.pool->with_moves(profile, {steps.training, &problem, &fit.training->plan}, fit.size);
+  fit.prediction = plan::simulate(problem, fit.training->plan, *fit.profile);
+}
+
+void shed_problems(Fit& fit) {
+  for (std::optional<FittedStep>* step : {&fit.training, &fit.evaluation}) {
+    if (!*step) continue;
+    (*step)->problem.storages = {};
+    (*step)->problem.ops = {};
+    (*step)->problem.accesses = {};
+  }
+}
+
+void restore_problems(const Steps& steps, Fit& fit) {
+  if (fit.training) fit.training->problem = whole_problem(fit, *fit.training, *steps.training);
+  if (fit.evaluation) fit.evaluation->problem = whole_problem(fit, *fit.evaluation, *steps.evaluation);
+}
+
+plan::Problem training_problem(const Steps& steps, const Fit& fit) {
+  return whole_problem(fit, *fit.training, *steps.training);
 }
 
 std::int64_t limit_that_counts(const Steps& steps, std::int64_t tier_bytes) {
@@ -195,15 +229,19 @@ Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* pr
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const PoolKind kind : pools_of(request)) {
     PoolFitter fitter(steps, request, kind);
-    const std::optional<Fit> some = some_fit(fitter, policy, request);
+    std::optional<Fit> some = some_fit(fitter, policy, request);
     least = std::min(least, fitter.least_bytes());
     if (!some) continue;
+    // Others are planned beside it, which takes memory enough; problems can be made anew.
+    shed_problems(*some);
     Fit fit = best_in_pool(fitter, policy, request, profile, *some);
     const bool better = !best || (profile != nullptr && judged_seconds(fit) < judged_seconds(*best));
     if (better) best = std::move(fit);
+    shed_problems(*best);
     if (profile == nullptr || hardly_worse_than_compute(*best)) break;
   }
   if (!best) refuse(steps, policy, least, request);
+  restore_problems(steps, *best);
   return std::move(*best);
 }
 
@@ -214,7 +252,9 @@ bool wants_profile(const Steps& steps, const Fit& first) {
 
 Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
   Fit fit = now;
+  restore_problems(steps, fit);
   plan::Problem& problem = fit.training->problem;
+  fit.training->swaps_only_placed = true;
   for (std::size_t s = 0; s < problem.storages.size(); ++s) {
     if (now.map.extent[s] < 0) problem.storages[s].swappable = false;
   }

@@ -44,8 +44,9 @@ struct Request {
 
 /// A step with the plan that it runs by. The executable must outlive it.
 struct FittedStep {
-  plan::Problem problem;
-  plan::Plan plan;  ///< proved, with offsets where the pool wants them
+  plan::Problem problem;           ///< without ops and storages where those were given up (shed_problems)
+  plan::Plan plan;                 ///< proved, with offsets where the pool wants them
+  bool swaps_only_placed = false;  ///< planned again: what had no extent then is not swappable
 };
 
 /// Steps fitted into a budget. Plain data: nothing is allocated yet.
@@ -93,6 +94,13 @@ std::int64_t place_plans(Fit& fit, std::span<const std::int64_t> fixed = {});
 
 /// Says what the training step would take by this profile.
 void predict(const Steps& steps, Fit& fit, const plan::Profile& profile);
+
+/// Gives up what the problems have for each op and storage, which nobody asks for while a step runs.
+void shed_problems(Fit& fit);
+/// Makes it anew.
+void restore_problems(const Steps& steps, Fit& fit);
+/// The training step's problem, made anew where it was given up.
+plan::Problem training_problem(const Steps& steps, const Fit& fit);
 
 /// What the whole process takes if everything stays in memory.
 std::int64_t in_memory_bytes(const Steps& steps, const Request& request);

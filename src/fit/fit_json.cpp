@@ -38,7 +38,9 @@ Json problem_json(const plan::Problem& problem) {
     const ir::Op& op = problem.graph->ops[i];
     Json overwrites = Json::array();
     for (const plan::Overwrite& pair : problem.ops[i].overwrites) overwrites.push_back({pair.from, pair.to});
-    ops.push_back({op.name, op.inputs, op.outputs, problem.ops[i].scratch_bytes, overwrites});
+    const std::span<const std::int64_t> scratch = problem.ops[i].scratch_bytes;
+    ops.push_back({op.name, op.inputs, op.outputs, std::vector<std::int64_t>(scratch.begin(), scratch.end()),
+                   overwrites});
   }
   return json;
 }

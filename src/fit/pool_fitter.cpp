@@ -264,6 +264,7 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
       if (found.pool_bytes() <= capacity_bytes) {
         too_little = given;
         best = std::move(found);
+        shed_problems(*best);
         if (next < given + step_bytes || tries == kFewestTries) break;
       } else {
         if (best) break;

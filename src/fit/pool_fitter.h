@@ -25,6 +25,7 @@ class PoolFitter {
   std::optional<Fit> computing_again(std::int64_t capacity_bytes) const;
 
   /// The fit whose plan was given as much as can be of `capacity_bytes`; `fallback` where that does not fit.
+  /// Its problems may be shed.
   Fit fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, const plan::Profile* profile,
               const Fit& fallback);
 

@@ -30,6 +30,7 @@ void find_overwrites(const lower::Executable& step, plan::Problem& problem) {
     return !problem.storage(tensor.storage).carried && tensor.role != ir::Role::input &&
            problem.storage(tensor.storage).footprint_bytes > 0;
   };
+  plan::RowsBuilder<plan::Overwrite> overwrites(step.graph.ops.size());
   for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
     const ir::Op& op = step.graph.ops[i];
     for (std::size_t o = 0; o < op.outputs.size(); ++o) {
@@ -41,14 +42,16 @@ void find_overwrites(const lower::Executable& step, plan::Problem& problem) {
             input.size_bytes() == output.size_bytes() &&
             problem.storage(input.storage).footprint_bytes == problem.storage(output.storage).footprint_bytes;
         if (!may_share(input) || !same_size || !can_overwrite(step, i, o, k)) continue;
-        const auto& uses = problem.ops[i].uses;
+        const std::span<const plan::Use> uses = problem.ops[i].uses;
         const bool in_use = std::any_of(uses.begin(), uses.end(), [&](const plan::Use& use) {
           return (use.storage == output.storage && use.reads) || (use.storage == input.storage && use.writes);
         });
-        if (!in_use) problem.ops[i].overwrites.push_back({input.storage, output.storage});
+        if (!in_use) overwrites.push_back({input.storage, output.storage});
       }
     }
+    overwrites.end_row();
   }
+  problem.ops.set_overwrites(overwrites.finish());
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ double Profiler::measure(const lower::Executable& step, ir::OpId op, const kerne
   return measured_.back().seconds;
 }
 
-std::vector<std::vector<double>> Profiler::op_seconds(const lower::Executable& step) {
+plan::OpSeconds Profiler::op_seconds(const lower::Executable& step) {
   constexpr double kCopyBytesPerSecond = 4e9;
-  std::vector<std::vector<double>> seconds;
+  plan::OpSeconds seconds;
   for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
     const ir::Op& op = step.graph.ops[i];
     if (ir::has_side_effects(op.kind)) {
@@ -71,14 +71,15 @@ std::vector<std::vector<double>> Profiler::op_seconds(const lower::Executable& s
       continue;
     }
     const std::size_t variants = step.variants.empty() ? 1 : step.variants[i].size();
-    seconds.emplace_back();
+    std::vector<double> by_variant;
     for (std::size_t variant = 0; variant < variants; ++variant) {
       const kernels::Kernel& kernel =
           step.kernel(static_cast<ir::OpId>(i), static_cast<std::int32_t>(variant));
       const auto [known, is_new] = known_.try_emplace(&kernel, 0);
       if (is_new) known->second = measure(step, static_cast<ir::OpId>(i), kernel);
-      seconds.back().push_back(known->second);
+      by_variant.push_back(known->second);
     }
+    seconds.push_back(by_variant);
   }
   return seconds;
 }

@@ -26,7 +26,7 @@ class Profiler {
   /// Seconds of each op's kernels, by op and variant: the median of a few runs on memory that was touched
   /// before, with caches as in a step. Ops with the same kernel are measured once. Ops that take a batch or
   /// talk to other ranks get what copying their outputs takes.
-  std::vector<std::vector<double>> op_seconds(const lower::Executable& step);
+  plan::OpSeconds op_seconds(const lower::Executable& step);
 
   /// Makes a tier for extents of the given sizes.
   using MakeTier = std::function<std::unique_ptr<Tier>(const std::vector<std::int64_t>& extent_bytes)>;

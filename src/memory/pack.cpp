@@ -1,7 +1,7 @@
 #include "memory/pack.h"
 
 #include <algorithm>
-#include <numeric>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -19,19 +19,75 @@ std::int64_t duration(const PackInterval& interval, std::int64_t end) {
   return interval.last - interval.first + (wraps(interval) ? end : 0);
 }
 
-/// The stays' time in one step of `end` instructions.
-std::vector<Stretch> stretches_of(const std::vector<PackInterval>& stays, std::int64_t end) {
-  std::vector<Stretch> stretches;
-  for (const PackInterval& stay : stays) {
-    if (wraps(stay)) {
-      stretches.push_back({0, stay.last});
-      stretches.push_back({stay.first, end - 1});
-    } else {
-      stretches.push_back({stay.first, stay.last});
+/// All slots with their stays. Arrays for all of them, because there may be a million.
+class Slots {
+ public:
+  Slots(std::span<const PackInterval> intervals, std::size_t count)
+      : intervals_(intervals), size_bytes_(count, 0), duration_(count, 0), first_(count + 1, 0) {
+    for (const PackInterval& interval : intervals) {
+      require(interval.first >= 0 && interval.last >= 0 && interval.size_bytes >= 0,
+              "an interval is not negative");
+      require(interval.slot >= 0 && static_cast<std::size_t>(interval.slot) < count, "no such slot");
+      end_ = std::max({end_, interval.first + 1, interval.last + 1});
+      ++first_[static_cast<std::size_t>(interval.slot) + 1];
+    }
+    for (std::size_t slot = 0; slot < count; ++slot) first_[slot + 1] += first_[slot];
+    stays_.resize(intervals.size());
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      const auto slot = static_cast<std::size_t>(intervals[i].slot);
+      size_bytes_[slot] = intervals[i].size_bytes;
+      duration_[slot] += penstock::duration(intervals[i], end_);
+      stays_[next[slot]++] = static_cast<std::uint32_t>(i);
     }
   }
-  return stretches;
-}
+
+  std::int64_t end() const { return end_; }  ///< instructions of a step
+  std::int64_t size_bytes(std::size_t slot) const { return size_bytes_[slot]; }
+  bool stays(std::size_t slot) const { return first_[slot] < first_[slot + 1]; }
+  bool never_leaves(std::size_t slot) const {
+    if (first_[slot + 1] - first_[slot] != 1) return false;
+    const PackInterval& stay = intervals_[stays_[first_[slot]]];
+    return stay.first == 0 && stay.last == end_ - 1;
+  }
+
+  /// The stays' time in one step, until the next call.
+  const std::vector<Stretch>& stretches(std::size_t slot) {
+    stretches_.clear();
+    for (std::uint32_t i = first_[slot]; i < first_[slot + 1]; ++i) {
+      const PackInterval& stay = intervals_[stays_[i]];
+      if (wraps(stay)) {
+        stretches_.push_back({0, stay.last});
+        stretches_.push_back({stay.first, end_ - 1});
+      } else {
+        stretches_.push_back({stay.first, stay.last});
+      }
+    }
+    return stretches_;
+  }
+
+  /// Those that stay, the largest first, of these the longest.
+  std::vector<std::uint32_t> order() const {
+    std::vector<std::uint32_t> order;
+    order.reserve(size_bytes_.size());
+    for (std::size_t slot = 0; slot < size_bytes_.size(); ++slot) {
+      if (stays(slot)) order.push_back(static_cast<std::uint32_t>(slot));
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      if (size_bytes_[a] != size_bytes_[b]) return size_bytes_[a] > size_bytes_[b];
+      return duration_[a] > duration_[b];
+    });
+    return order;
+  }
+
+ private:
+  std::span<const PackInterval> intervals_;
+  std::vector<std::int64_t> size_bytes_, duration_;
+  std::vector<std::uint32_t> first_;  // by slot: of its stays; one entry more
+  std::vector<std::uint32_t> stays_;  // by slot: which intervals
+  std::vector<Stretch> stretches_;
+  std::int64_t end_ = 1;
+};
 
 }  // namespace
 
@@ -44,60 +100,35 @@ std::int64_t packed_bytes(std::int64_t size_bytes) {
 }
 
 Packing pack(std::span<const PackInterval> intervals, int slot_count, std::span<const std::int64_t> fixed) {
-  struct Slot {
-    std::int64_t size_bytes = 0;
-    std::int64_t duration = 0;
-    std::vector<PackInterval> stays;
-  };
-  std::vector<Slot> slots(static_cast<std::size_t>(slot_count));
-  std::int64_t end = 1;
-  for (const PackInterval& interval : intervals) {
-    require(interval.first >= 0 && interval.last >= 0 && interval.size_bytes >= 0,
-            "an interval is not negative");
-    end = std::max({end, interval.first + 1, interval.last + 1});
-  }
-  for (const PackInterval& interval : intervals) {
-    require(interval.slot >= 0 && interval.slot < slot_count, "no such slot");
-    Slot& slot = slots[static_cast<std::size_t>(interval.slot)];
-    slot.size_bytes = interval.size_bytes;
-    slot.duration += duration(interval, end);
-    slot.stays.push_back(interval);
-  }
-  std::vector<std::size_t> order(slots.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (slots[a].size_bytes != slots[b].size_bytes) return slots[a].size_bytes > slots[b].size_bytes;
-    return slots[a].duration > slots[b].duration;
-  });
+  Slots slots(intervals, static_cast<std::size_t>(slot_count));
+  const std::vector<std::uint32_t> order = slots.order();
   Packing packing;
-  packing.offsets.assign(slots.size(), -1);
-  TakenSpace taken(end);
+  packing.offsets.assign(static_cast<std::size_t>(slot_count), -1);
+  TakenSpace taken(slots.end());
   std::int64_t floor = 0;
-  const auto place = [&](std::size_t index, std::int64_t offset) {
-    const std::int64_t top = offset + packed_bytes(slots[index].size_bytes);
-    packing.offsets[index] = offset;
+  const auto place = [&](std::size_t slot, std::int64_t offset) {
+    const std::int64_t top = offset + packed_bytes(slots.size_bytes(slot));
+    packing.offsets[slot] = offset;
     packing.arena_bytes = std::max(packing.arena_bytes, top);
-    for (const Stretch& stretch : stretches_of(slots[index].stays, end)) taken.add(stretch, offset, top);
+    for (const Stretch& stretch : slots.stretches(slot)) taken.add(stretch, offset, top);
   };
-  for (std::size_t index = 0; index < fixed.size(); ++index) {
-    if (fixed[index] >= 0 && !slots[index].stays.empty()) place(index, fixed[index]);
+  for (std::size_t slot = 0; slot < fixed.size(); ++slot) {
+    if (fixed[slot] >= 0 && slots.stays(slot)) place(slot, fixed[slot]);
   }
   // What never leaves stands side by side at the bottom: it can leave no gaps there, and nobody has to look
   // at it.
   if (std::none_of(fixed.begin(), fixed.end(), [](std::int64_t offset) { return offset >= 0; })) {
-    for (const std::size_t index : order) {
-      const Slot& slot = slots[index];
-      if (slot.stays.size() != 1 || slot.stays[0].first != 0 || slot.stays[0].last != end - 1) continue;
-      packing.offsets[index] = round_up(floor, packed_alignment(slot.size_bytes));
-      floor = packing.offsets[index] + packed_bytes(slot.size_bytes);
+    for (const std::uint32_t slot : order) {
+      if (!slots.never_leaves(slot)) continue;
+      packing.offsets[slot] = round_up(floor, packed_alignment(slots.size_bytes(slot)));
+      floor = packing.offsets[slot] + packed_bytes(slots.size_bytes(slot));
     }
     packing.arena_bytes = floor;
   }
-  for (const std::size_t index : order) {
-    const Slot& slot = slots[index];
-    if (slot.stays.empty() || packing.offsets[index] >= 0) continue;
-    place(index, taken.lowest_gap(stretches_of(slot.stays, end), packed_bytes(slot.size_bytes),
-                                  packed_alignment(slot.size_bytes), floor));
+  for (const std::uint32_t slot : order) {
+    if (packing.offsets[slot] >= 0) continue;
+    place(slot, taken.lowest_gap(slots.stretches(slot), packed_bytes(slots.size_bytes(slot)),
+                                 packed_alignment(slots.size_bytes(slot)), floor));
   }
   packing.arena_bytes = round_up(packing.arena_bytes, kPackedPage);
   return packing;

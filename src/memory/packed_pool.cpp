@@ -13,7 +13,7 @@ namespace penstock {
 PackedPool::PackedPool(const std::vector<std::int64_t>& slot_bytes, std::int64_t arena_bytes, bool poison)
     : arena_bytes_(arena_bytes), poison_(poison) {
   require_available(arena_bytes, "the memory pool");
-  for (const std::int64_t size_bytes : slot_bytes) slots_.push_back({size_bytes, kAnywhere, false});
+  for (const std::int64_t size_bytes : slot_bytes) slots_.push_back({size_bytes, kAnywhere});
   arena_ = AddressRange(arena_bytes, AddressRange::Access::read_write);
   arena_.populate();
 }
@@ -36,12 +36,11 @@ void PackedPool::check_place(std::int64_t offset, std::int64_t size_bytes) const
 
 void* PackedPool::acquire(int slot, std::int64_t offset) {
   Slot& taker = checked(slot);
-  require(!taker.held, "the slot has memory already");
+  require(!taker.held(), "the slot has memory already");
   check_place(offset, taker.size_bytes);
   require(held_.is_free(offset, packed_bytes(taker.size_bytes)), "a packed slot overlaps one that is held");
   held_.add(offset, packed_bytes(taker.size_bytes));
   taker.offset = offset;
-  taker.held = true;
   asked_bytes_ += taker.size_bytes;
   peak_asked_bytes_ = std::max(peak_asked_bytes_, asked_bytes_);
   peak_bytes_ = std::max(peak_bytes_, mapped_bytes());
@@ -50,40 +49,40 @@ void* PackedPool::acquire(int slot, std::int64_t offset) {
 
 void PackedPool::release(int slot) {
   Slot& giver = checked(slot);
-  require(giver.held, "the slot has no memory to release");
+  require(giver.held(), "the slot has no memory to release");
   if (poison_)
     std::memset(arena_.data() + giver.offset, kPoisonByte, static_cast<std::size_t>(giver.size_bytes));
   held_.remove(giver.offset);
-  giver.held = false;
+  giver.offset = kAnywhere;
   asked_bytes_ -= giver.size_bytes;
 }
 
 void PackedPool::hand_over(int from, int to) {
   Slot& giver = checked(from);
   Slot& taker = checked(to);
-  require(giver.held && !taker.held, "memory is handed over from a slot that has some to one that has none");
+  require(giver.held() && !taker.held(),
+          "memory is handed over from a slot that has some to one that has none");
   require(packed_bytes(giver.size_bytes) == packed_bytes(taker.size_bytes),
           "memory is handed over between slots of one size");
   taker.offset = giver.offset;
-  taker.held = true;
-  giver.held = false;
+  giver.offset = kAnywhere;
   asked_bytes_ += taker.size_bytes - giver.size_bytes;
   peak_asked_bytes_ = std::max(peak_asked_bytes_, asked_bytes_);
 }
 
 void* PackedPool::address(int slot) const {
   const Slot& found = checked(slot);
-  require(found.held, "the slot has no memory");
+  require(found.held(), "the slot has no memory");
   return arena_.data() + found.offset;
 }
 
 bool PackedPool::held(int slot) const {
-  return checked(slot).held;
+  return checked(slot).held();
 }
 
 bool PackedPool::fits(int slot, std::int64_t offset) const {
   const Slot& taker = checked(slot);
-  return !taker.held && offset >= 0 && held_.is_free(offset, packed_bytes(taker.size_bytes));
+  return !taker.held() && offset >= 0 && held_.is_free(offset, packed_bytes(taker.size_bytes));
 }
 
 bool PackedPool::swappable(int slot) const {

@@ -37,8 +37,8 @@ class PackedPool final : public Pool {
  private:
   struct Slot {
     std::int64_t size_bytes = 0;
-    std::int64_t offset = kAnywhere;  // while it is held
-    bool held = false;
+    std::int64_t offset = kAnywhere;  // while it is held; else kAnywhere
+    bool held() const { return offset != kAnywhere; }
   };
   Slot& checked(int slot);
   const Slot& checked(int slot) const;

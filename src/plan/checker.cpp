@@ -246,7 +246,7 @@ class Checker {
 
   /// Memory and value go from one storage to another of the same footprint.
   void adopt(const Instruction& in) {
-    for (const std::int32_t id : {in.id, in.from}) {
+    for (const std::int32_t id : {std::int32_t{in.id}, std::int32_t{in.from}}) {
       if (id < 0 || static_cast<std::size_t>(id) >= held_.size()) throw Violation{"there is no such storage"};
       if (problem_.storage(id).carried) throw Violation{"'" + problem_.storage_name(id) + "' is state"};
     }
@@ -284,7 +284,7 @@ class Checker {
   void run(const Instruction& in) {
     if (in.id < 0 || static_cast<std::size_t>(in.id) >= ops_.size()) throw Violation{"there is no such op"};
     const ir::Op& op = problem_.graph->op(in.id);
-    const StepOp& info = problem_.op(in.id);
+    const StepOp info = problem_.op(in.id);
     if (in.variant < 0 || static_cast<std::size_t>(in.variant) >= info.scratch_bytes.size()) {
       throw Violation{"there is no variant " + std::to_string(in.variant)};
     }

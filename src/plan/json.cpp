@@ -54,7 +54,8 @@ void check_profile(const Profile& profile) {
         profile.link.latency_seconds, profile.link.message_seconds}) {
     check_seconds(seconds, "a time of the host, the tier or the link");
   }
-  for (const auto& variants : profile.op_seconds) {
+  for (std::size_t op = 0; op < profile.op_seconds.size(); ++op) {
+    const std::span<const double> variants = profile.op_seconds[op];
     if (variants.empty()) throw UserError("an op has no time");
     for (const double seconds : variants) check_seconds(seconds, "an op's time");
   }
@@ -137,7 +138,9 @@ Plan plan_from_json(const Problem& problem, const std::string& text, const std::
       const Action action = parse_action(in.at(0).get<std::string>());
       const std::int32_t variant = action == Action::run ? in.at(3).get<std::int32_t>() : 0;
       const std::int32_t from = action == Action::adopt ? in.at(3).get<std::int32_t>() : ir::kNone;
-      plan.instructions.push_back({action, in.at(1).get<std::int32_t>(), variant, from});
+      const std::int32_t id = in.at(1).get<std::int32_t>();
+      if (!Instruction::has_room(id, variant, from)) throw UserError("an instruction has an absurd number");
+      plan.instructions.push_back({action, id, variant, from});
     }
     return plan;
   });
@@ -162,7 +165,7 @@ std::string profile_to_json(const Profile& profile) {
                   {"bandwidth", profile.link.bandwidth},
                   {"latency_seconds", profile.link.latency_seconds},
                   {"message_seconds", profile.link.message_seconds}};
-  json["op_seconds"] = profile.op_seconds;
+  json["op_seconds"] = profile.op_seconds.rows();
   return json.dump();
 }
 
@@ -183,7 +186,7 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
     profile.tier.write_bandwidth_together = tier.at("write_bandwidth_together").get<double>();
     profile.tier.latency_seconds = tier.at("latency_seconds").get<double>();
     profile.tier.serves_waiting_first = tier.at("serves_waiting_first").get<bool>();
-    profile.op_seconds = json.at("op_seconds").get<std::vector<std::vector<double>>>();
+    profile.op_seconds = OpSeconds(json.at("op_seconds").get<std::vector<std::vector<double>>>());
     if (json.contains("link")) {
       const Json& link = json.at("link");
       profile.link.ranks = link.at("ranks").get<int>();

@@ -9,7 +9,7 @@ namespace {
 PlanBuilder build_keep(const Step& step) {
   PlanBuilder builder = begin_with_state_resident(step.problem());
   for (Position p = 0; p < step.positions(); ++p) {
-    const StepOp& op = step.at(p);
+    const StepOp op = step.at(p);
     for (const Use& use : op.uses) {
       if (!builder.mapped(use.storage)) builder.acquire(use.storage);
     }

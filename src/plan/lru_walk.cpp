@@ -41,7 +41,7 @@ void LruWalk::forget(ir::StorageId s) {
 }
 
 void LruWalk::bring(Position position) {
-  const StepOp& info = step_.at(position);
+  const StepOp info = step_.at(position);
   // What the op uses is locked: it is not in the cache until the op has run.
   for (const Use& use : info.uses) forget(use.storage);
   for (const Use& use : info.uses) {

@@ -141,6 +141,8 @@ Plan make_plan(const Problem& problem, const PlanOptions& options) {
   require(options.profile != nullptr || !needs_profile, "the policy needs a profile");
   Plan plan = problem.tier_bytes == kNoLimit ? plan_by(problem, options) : plan_within_tier(problem, options);
   if (options.dynamic_kernels) pick_variants(problem, *options.profile, plan);
+  // It is there as long as steps run: no room is left for more.
+  plan.instructions.shrink_to_fit();
   if (plan.places.empty()) give_places(problem, plan);
   prove(problem, plan);
   return plan;

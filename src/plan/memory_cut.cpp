@@ -27,7 +27,9 @@ std::vector<TierPrice> tier_prices(const TierProfile& tier) {
 
 std::vector<double> fastest_seconds(const Profile& profile) {
   std::vector<double> fastest;
-  for (const auto& variants : profile.op_seconds) {
+  fastest.reserve(profile.op_seconds.size());
+  for (std::size_t op = 0; op < profile.op_seconds.size(); ++op) {
+    const std::span<const double> variants = profile.op_seconds[op];
     fastest.push_back(*std::min_element(variants.begin(), variants.end()));
   }
   return fastest;
@@ -76,7 +78,7 @@ void MemoryCut::collect(const Dependencies& dependencies, ir::OpId op) {
     }
   }
   const ir::Graph& graph = *problem_.graph;
-  const StepOp& info = problem_.op(op);
+  const StepOp info = problem_.op(op);
   std::vector<std::uint8_t> counted(problem_.storages.size(), 0);
   excess_bytes_ = static_cast<double>(
       *std::min_element(info.scratch_bytes.begin(), info.scratch_bytes.end()) - problem_.budget_bytes);

@@ -23,13 +23,27 @@ enum class Action : std::uint8_t {
 
 const char* action_name(Action action);
 
+/// A plan has several for each op and is there as long as it runs, so they are small.
 struct Instruction {
-  Action action = Action::run;
-  std::int32_t id = ir::kNone;    ///< the op of `run`, the storage of all others
-  std::int32_t variant = 0;       ///< of `run`: which of the op's kernels
-  std::int32_t from = ir::kNone;  ///< of `adopt`: the storage that has no memory from then on
+  Action action : 3 = Action::run;
+  std::int32_t id : 29 = ir::kNone;    ///< the op of `run`, the storage of all others
+  std::int32_t variant : 6 = 0;        ///< of `run`: which of the op's kernels
+  std::int32_t from : 26 = ir::kNone;  ///< of `adopt`: the storage that has no memory from then on
+
+  Instruction() = default;
+  Instruction(Action what, std::int32_t which, std::int32_t kernel = 0, std::int32_t giver = ir::kNone)
+      : action(what), id(which), variant(kernel), from(giver) {}
   bool operator==(const Instruction&) const = default;
+
+  /// Whether these can be written down.
+  static bool has_room(std::int64_t id, std::int64_t variant, std::int64_t from) {
+    const auto within = [](std::int64_t number, int bits) {
+      return number >= -(std::int64_t{1} << (bits - 1)) && number < std::int64_t{1} << (bits - 1);
+    };
+    return within(id, 29) && within(variant, 6) && within(from, 26);
+  }
 };
+static_assert(sizeof(Instruction) == 8);
 
 enum class Transfer : std::uint8_t { none, read, write };
 

@@ -84,7 +84,7 @@ void PlanBuilder::adopt(const Overwrite& pair) {
 }
 
 void PlanBuilder::run(ir::OpId op, std::int32_t variant) {
-  const StepOp& info = problem_.op(op);
+  const StepOp info = problem_.op(op);
   for (const Use& use : info.uses) {
     State& state = at(use.storage);
     if (state.pending == Transfer::read || (state.pending == Transfer::write && use.writes))

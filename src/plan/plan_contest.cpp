@@ -15,7 +15,8 @@ PlanContest::PlanContest(const Problem& problem, const Profile& profile, int pla
       plans_left_(plans),
       any_(any),
       best_seconds_(std::numeric_limits<double>::infinity()) {
-  for (const auto& seconds : profile.op_seconds) compute_seconds_ += seconds[0];
+  for (std::size_t op = 0; op < profile.op_seconds.size(); ++op)
+    compute_seconds_ += profile.op_seconds.at(op, 0);
 }
 
 std::optional<Simulation> PlanContest::consider(Plan plan) {

@@ -8,14 +8,14 @@
 namespace penstock::plan {
 namespace {
 
-void add_use(std::vector<Use>& uses, ir::StorageId storage, bool reads, ir::TensorId made) {
-  const auto found =
-      std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.storage == storage; });
-  if (found == uses.end()) {
+void add_use(RowsBuilder<Use>& uses, ir::StorageId storage, bool reads, ir::TensorId made) {
+  const std::span<Use> row = uses.row();
+  const auto found = std::find_if(row.begin(), row.end(), [&](const Use& u) { return u.storage == storage; });
+  if (found == row.end()) {
     uses.push_back({storage, reads, made != ir::kNone, made});
   } else {
-    found->reads |= reads;
-    found->writes |= made != ir::kNone;
+    found->reads = found->reads || reads;
+    found->writes = found->writes || made != ir::kNone;
     if (made != ir::kNone) found->made = made;
   }
 }
@@ -43,26 +43,80 @@ void describe_storages(Problem& problem, const PoolRule& rule, std::span<const s
   }
 }
 
-void describe_ops(Problem& problem, const PoolRule& rule,
-                  std::span<const std::vector<std::int64_t>> scratch_bytes) {
+/// Scratch bytes of an op, by variant.
+using ScratchOf = std::function<std::span<const std::int64_t>(std::size_t op)>;
+
+void describe_ops(Problem& problem, const PoolRule& rule, const ScratchOf& scratch_of) {
   const ir::Graph& graph = *problem.graph;
-  problem.ops.resize(graph.ops.size());
+  std::size_t operands = 0;
+  for (const ir::Op& op : graph.ops) operands += op.inputs.size() + op.outputs.size();
+  RowsBuilder<Use> uses(graph.ops.size(), operands);
+  RowsBuilder<std::int64_t> scratch(graph.ops.size(), graph.ops.size());
+  std::vector<std::int64_t> need_bytes(graph.ops.size());
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    StepOp& info = problem.ops[i];
-    for (const ir::TensorId t : graph.ops[i].inputs)
-      add_use(info.uses, graph.tensor(t).storage, true, ir::kNone);
-    for (const ir::TensorId t : graph.ops[i].outputs) add_use(info.uses, graph.tensor(t).storage, false, t);
-    for (const std::int64_t bytes : scratch_bytes[i]) {
-      info.scratch_bytes.push_back(bytes == 0 ? 0 : rule.footprint_bytes(bytes));
-    }
-    require(!info.scratch_bytes.empty(), "make_problem: an op has no variant");
-    info.need_bytes = info.scratch_bytes[0];
-    for (const Use& use : info.uses) {
-      StorageInfo& storage = problem.storages[static_cast<std::size_t>(use.storage)];
-      info.need_bytes += storage.footprint_bytes;
-      storage.accesses.push_back({static_cast<ir::OpId>(i), use.reads, use.writes});
+    for (const ir::TensorId t : graph.ops[i].inputs) add_use(uses, graph.tensor(t).storage, true, ir::kNone);
+    for (const ir::TensorId t : graph.ops[i].outputs) add_use(uses, graph.tensor(t).storage, false, t);
+    for (const std::int64_t bytes : scratch_of(i))
+      scratch.push_back(bytes == 0 ? 0 : rule.footprint_bytes(bytes));
+    require(!scratch.row().empty(), "make_problem: an op has no variant");
+    need_bytes[i] = scratch.row()[0];
+    for (const Use& use : uses.row()) need_bytes[i] += problem.storage(use.storage).footprint_bytes;
+    uses.end_row();
+    scratch.end_row();
+  }
+  problem.ops = StepOps(uses.finish(), scratch.finish(), std::move(need_bytes));
+}
+
+void find_accesses(Problem& problem) {
+  std::vector<std::uint32_t> first(problem.storages.size() + 1, 0);
+  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
+    for (const Use& use : problem.ops[i].uses) ++first[static_cast<std::size_t>(use.storage) + 1];
+  }
+  for (std::size_t s = 0; s + 1 < first.size(); ++s) first[s + 1] += first[s];
+  std::vector<Access> accesses(first.back());
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
+    for (const Use& use : problem.ops[i].uses)
+      accesses[next[static_cast<std::size_t>(use.storage)]++] = {static_cast<Position>(i), use.reads,
+                                                                 use.writes};
+  }
+  problem.accesses = Rows<Access>(std::move(first), std::move(accesses));
+  for (std::size_t s = 0; s < problem.storages.size(); ++s)
+    problem.storages[s].accesses = problem.accesses[s];
+}
+
+Problem make(const ir::Graph& graph, const ScratchOf& scratch_of, const PoolRule& rule,
+             std::span<const std::int64_t> storage_bytes, const std::optional<Boundary>& boundary) {
+  Problem problem;
+  problem.graph = &graph;
+  problem.budget_bytes = rule.budget_bytes;
+  problem.fixed_bytes = rule.fixed_bytes;
+  problem.tier_bytes = rule.tier_bytes;
+  problem.remaps = rule.remaps;
+  problem.boundary = boundary;
+  describe_storages(problem, rule, storage_bytes);
+  describe_ops(problem, rule, scratch_of);
+  find_accesses(problem);
+  for (const ir::Carried& state : graph.carried) {
+    StorageInfo& storage = problem.storages[static_cast<std::size_t>(graph.tensor(state.begin).storage)];
+    require(graph.tensor(state.end).storage == graph.tensor(state.begin).storage,
+            "make_problem: state ends in another storage than it began in");
+    storage.carried = true;
+    storage.begin = state.begin;
+    storage.end = state.end;
+  }
+  if (boundary) {
+    for (const Standing& standing : *boundary) {
+      require(standing.storage >= 0 && static_cast<std::size_t>(standing.storage) < problem.storages.size(),
+              "make_problem: the boundary names a storage that does not exist");
+      StorageInfo& storage = problem.storages[static_cast<std::size_t>(standing.storage)];
+      if (storage.carried) continue;
+      require(storage.accesses.empty(), "make_problem: the boundary names a storage that is not state");
+      storage.carried = true;
+      storage.begin = storage.end = kForeignValue;
     }
   }
+  return problem;
 }
 
 }  // namespace
@@ -88,49 +142,35 @@ PoolRule grain_rule(std::int64_t budget_bytes, std::int64_t grain_bytes) {
   return rule;
 }
 
+void StepOps::set_overwrites(std::size_t op, std::span<const Overwrite> overwrites) {
+  RowsBuilder<Overwrite> rows(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    for (const Overwrite& pair : i == op ? overwrites : (*this)[i].overwrites) rows.push_back(pair);
+    rows.end_row();
+  }
+  overwrites_ = rows.finish();
+}
+
 Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scratch_bytes,
                      const PoolRule& rule, std::span<const std::int64_t> storage_bytes,
                      const std::optional<Boundary>& boundary) {
   require(scratch_bytes.empty() || scratch_bytes.size() == graph.ops.size(),
           "make_problem: scratch bytes are not given for each op");
-  std::vector<std::vector<std::int64_t>> by_variant(graph.ops.size(), {0});
-  for (std::size_t i = 0; i < scratch_bytes.size(); ++i) by_variant[i] = {scratch_bytes[i]};
-  return make_problem(graph, VariantScratch(by_variant), rule, storage_bytes, boundary);
+  static constexpr std::int64_t kNothing = 0;
+  const auto scratch_of = [&](std::size_t op) {
+    return scratch_bytes.empty() ? std::span(&kNothing, 1) : scratch_bytes.subspan(op, 1);
+  };
+  return make(graph, scratch_of, rule, storage_bytes, boundary);
 }
 
 Problem make_problem(const ir::Graph& graph, const VariantScratch& scratch_bytes, const PoolRule& rule,
                      std::span<const std::int64_t> storage_bytes, const std::optional<Boundary>& boundary) {
   require(scratch_bytes.bytes.size() == graph.ops.size(),
           "make_problem: scratch bytes are not given for each op");
-  Problem problem;
-  problem.graph = &graph;
-  problem.budget_bytes = rule.budget_bytes;
-  problem.fixed_bytes = rule.fixed_bytes;
-  problem.tier_bytes = rule.tier_bytes;
-  problem.remaps = rule.remaps;
-  problem.boundary = boundary;
-  describe_storages(problem, rule, storage_bytes);
-  describe_ops(problem, rule, scratch_bytes.bytes);
-  for (const ir::Carried& state : graph.carried) {
-    StorageInfo& storage = problem.storages[static_cast<std::size_t>(graph.tensor(state.begin).storage)];
-    require(graph.tensor(state.end).storage == graph.tensor(state.begin).storage,
-            "make_problem: state ends in another storage than it began in");
-    storage.carried = true;
-    storage.begin = state.begin;
-    storage.end = state.end;
-  }
-  if (boundary) {
-    for (const Standing& standing : *boundary) {
-      require(standing.storage >= 0 && static_cast<std::size_t>(standing.storage) < problem.storages.size(),
-              "make_problem: the boundary names a storage that does not exist");
-      StorageInfo& storage = problem.storages[static_cast<std::size_t>(standing.storage)];
-      if (storage.carried) continue;
-      require(storage.accesses.empty(), "make_problem: the boundary names a storage that is not state");
-      storage.carried = true;
-      storage.begin = storage.end = kForeignValue;
-    }
-  }
-  return problem;
+  const auto scratch_of = [&](std::size_t op) {
+    return std::span<const std::int64_t>(scratch_bytes.bytes[op]);
+  };
+  return make(graph, scratch_of, rule, storage_bytes, boundary);
 }
 
 }  // namespace penstock::plan

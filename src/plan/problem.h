@@ -3,13 +3,16 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
 #include "plan/plan.h"
+#include "plan/rows.h"
 
 namespace penstock::plan {
 
@@ -23,11 +26,12 @@ using Position = std::int32_t;
 
 /// One op's use of one storage. Reads and writes both: the op changes it in standing.
 struct Use {
-  ir::StorageId storage = ir::kNone;
-  bool reads = false;
-  bool writes = false;
+  ir::StorageId storage : 30 = ir::kNone;
+  bool reads : 1 = false;
+  bool writes : 1 = false;
   ir::TensorId made = ir::kNone;  ///< what it holds after the op, if that writes it
 };
+static_assert(sizeof(Use) == 8);
 
 /// An op may write storage `to` over what it reads in storage `from`: both take the same memory.
 struct Overwrite {
@@ -36,33 +40,59 @@ struct Overwrite {
   bool operator==(const Overwrite&) const = default;
 };
 
-/// What an op uses.
+/// What an op uses: a look into the problem that has it, for as long as that or a copy of it is there.
 struct StepOp {
-  std::vector<Use> uses;                    ///< each storage once
-  std::vector<std::int64_t> scratch_bytes;  ///< footprint of the scratch, by variant; at least one
-  std::int64_t need_bytes = 0;              ///< footprint of all uses and of variant 0's scratch
+  std::span<const Use> uses;                    ///< each storage once
+  std::span<const std::int64_t> scratch_bytes;  ///< footprint of the scratch, by variant; at least one
+  std::int64_t need_bytes = 0;                  ///< footprint of all uses and of variant 0's scratch
   /// What its kernels allow, where the two storages are not one already. Only a pool that remaps has plans
   /// that do it.
-  std::vector<Overwrite> overwrites;
+  std::span<const Overwrite> overwrites;
+};
+
+/// What all ops of a step use. Copies share it.
+class StepOps {
+ public:
+  StepOps() = default;
+  StepOps(Rows<Use> uses, Rows<std::int64_t> scratch_bytes, std::vector<std::int64_t> need_bytes)
+      : uses_(std::move(uses)),
+        scratch_bytes_(std::move(scratch_bytes)),
+        need_bytes_(std::make_shared<const std::vector<std::int64_t>>(std::move(need_bytes))) {}
+
+  std::size_t size() const { return uses_.size(); }
+  StepOp operator[](std::size_t op) const {
+    return {uses_[op], scratch_bytes_[op], (*need_bytes_)[op],
+            overwrites_.size() == 0 ? std::span<const Overwrite>() : overwrites_[op]};
+  }
+  void set_overwrites(Rows<Overwrite> overwrites) { overwrites_ = std::move(overwrites); }
+  /// Those of one op, with a copy of all others.
+  void set_overwrites(std::size_t op, std::span<const Overwrite> overwrites);
+
+ private:
+  Rows<Use> uses_;
+  Rows<std::int64_t> scratch_bytes_;
+  std::shared_ptr<const std::vector<std::int64_t>> need_bytes_;
+  Rows<Overwrite> overwrites_;  ///< no rows: none at all
 };
 
 /// A use seen from the storage.
 struct Access {
-  Position position = ir::kNone;
-  bool reads = false;
-  bool writes = false;
+  Position position : 30 = ir::kNone;
+  bool reads : 1 = false;
+  bool writes : 1 = false;
 };
+static_assert(sizeof(Access) == 4);
 
 struct StorageInfo {
   std::int64_t size_bytes = 0;       ///< moved when it is swapped
   std::int64_t footprint_bytes = 0;  ///< counted against the budget while it has memory
-  ir::Role role = ir::Role::activation;
-  bool swappable = false;
-  bool carried = false;            ///< state: has a value at the boundary
-  ir::TensorId begin = ir::kNone;  ///< of state: its value when the step begins, and when it ends
+  ir::TensorId begin = ir::kNone;    ///< of state: its value when the step begins, and when it ends
   ir::TensorId end = ir::kNone;
   ir::TensorId tensor = ir::kNone;  ///< the first tensor in it; kNone if this graph has none
-  std::vector<Access> accesses;     ///< in the order of the graph
+  ir::Role role = ir::Role::activation;
+  bool swappable = false;
+  bool carried = false;              ///< state: has a value at the boundary
+  std::span<const Access> accesses;  ///< in the order of the graph; in Problem::accesses
 };
 
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
@@ -77,12 +107,13 @@ struct Problem {
   bool remaps =
       true;  ///< the pool moves memory: giving it to a storage takes time, and a storage can adopt it
   std::vector<StorageInfo> storages;
-  std::vector<StepOp> ops;  ///< by op
+  StepOps ops;            ///< by op
+  Rows<Access> accesses;  ///< by storage
   std::optional<Boundary>
       boundary;  ///< given: the plan must begin and end here; otherwise the policy chooses
 
   const StorageInfo& storage(ir::StorageId id) const { return storages[static_cast<std::size_t>(id)]; }
-  const StepOp& op(ir::OpId id) const { return ops[static_cast<std::size_t>(id)]; }
+  StepOp op(ir::OpId id) const { return ops[static_cast<std::size_t>(id)]; }
   std::string storage_name(ir::StorageId id) const;
   /// All storages with a value at the boundary, ascending.
   std::vector<ir::StorageId> state() const;

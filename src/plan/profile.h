@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "ir/op.h"
+#include "plan/op_seconds.h"
 
 namespace penstock::plan {
 
@@ -44,14 +44,14 @@ struct HostProfile {
 
 /// Measured (or estimated) times of one graph's ops, of a tier and of the link between ranks. Plain data.
 struct Profile {
-  std::vector<std::vector<double>> op_seconds;  ///< by op, then by variant
+  OpSeconds op_seconds;  ///< by op, then by variant
   TierProfile tier;
   LinkProfile link;
   HostProfile host;
   bool measured = false;  ///< otherwise an estimate
 
   double seconds(ir::OpId op, std::int32_t variant = 0) const {
-    return op_seconds[static_cast<std::size_t>(op)][static_cast<std::size_t>(variant)];
+    return op_seconds.at(static_cast<std::size_t>(op), static_cast<std::size_t>(variant));
   }
 };
 

@@ -36,7 +36,7 @@ class Step {
   const Problem& problem() const { return *problem_; }
   Position positions() const { return static_cast<Position>(order_.size()); }
   ir::OpId op(Position position) const { return order_[static_cast<std::size_t>(position)]; }
-  const StepOp& at(Position position) const { return problem_->op(op(position)); }
+  StepOp at(Position position) const { return problem_->op(op(position)); }
   /// What the op writes over at this position.
   std::span<const Overwrite> adopts(Position position) const {
     if (first_adopt_.empty()) return {};

@@ -35,7 +35,8 @@ class Segments {
 
   Dropped find() {
     std::int64_t largest_bytes = 0;
-    for (const StepOp& info : problem_.ops) largest_bytes = std::max(largest_bytes, info.need_bytes);
+    for (std::size_t i = 0; i < problem_.ops.size(); ++i)
+      largest_bytes = std::max(largest_bytes, problem_.ops[i].need_bytes);
     for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
       const ir::Op& op = problem_.graph->ops[i];
       if (op.phase != ir::Phase::forward) break;

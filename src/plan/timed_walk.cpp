@@ -203,7 +203,7 @@ bool TimedWalk::try_prefetch(Position position, Position deadline, ir::StorageId
 }
 
 void TimedWalk::run(Position position) {
-  const StepOp& info = step_.at(position);
+  const StepOp info = step_.at(position);
   require(make_room(info.scratch_bytes[0], true), "timed walk: memory that was kept free is taken");
   for (const Use& use : info.uses) {
     const Transfer pending = builder_.pending(use.storage);

@@ -30,8 +30,8 @@ void pick_variants(const Problem& problem, const Profile& profile, Plan& plan) {
   walker.step(used);
   for (Instruction& in : plan.instructions) {
     if (in.action != Action::run) continue;
-    const std::vector<std::int64_t>& scratch = problem.op(in.id).scratch_bytes;
-    const std::vector<double>& seconds = profile.op_seconds[static_cast<std::size_t>(in.id)];
+    const std::span<const std::int64_t> scratch = problem.op(in.id).scratch_bytes;
+    const std::span<const double> seconds = profile.op_seconds[static_cast<std::size_t>(in.id)];
     for (std::size_t v = 0; v < std::min(scratch.size(), seconds.size()); ++v) {
       const bool fits = used.most[static_cast<std::size_t>(in.id)] + scratch[v] <= problem.budget_bytes;
       if (fits && seconds[v] < profile.seconds(in.id, in.variant)) in.variant = static_cast<std::int32_t>(v);

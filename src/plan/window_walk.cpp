@@ -43,7 +43,7 @@ PlanBuilder WindowWalk::walk(bool exact) {
   return std::move(builder_);
 }
 
-const std::vector<Use>& WindowWalk::uses_at(Position position) const {
+std::span<const Use> WindowWalk::uses_at(Position position) const {
   if (end_ != nullptr && position == ops_) return boundary_uses_;
   return problem_.ops[static_cast<std::size_t>(position % ops_)].uses;
 }

@@ -38,7 +38,7 @@ class WindowWalk {
   Mark& mark(ir::StorageId s) { return marks_[static_cast<std::size_t>(s)]; }
   std::int64_t footprint(ir::StorageId s) const { return problem_.storage(s).footprint_bytes; }
   Position last_position() const { return end_ != nullptr ? ops_ : 2 * ops_ - 1; }
-  const std::vector<Use>& uses_at(Position position) const;
+  std::span<const Use> uses_at(Position position) const;
   std::int64_t scratch_at(Position position) const;
   bool counts(Position position, const Use& use) const;
   bool is_used_at(Position position, ir::StorageId s) const;

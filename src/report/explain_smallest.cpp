@@ -9,9 +9,13 @@
 namespace penstock::report {
 namespace {
 
-const plan::StepOp& neediest(const plan::Problem& problem) {
-  return *std::max_element(problem.ops.begin(), problem.ops.end(),
-                           [](const auto& a, const auto& b) { return a.need_bytes < b.need_bytes; });
+/// The first of those that need most.
+std::size_t neediest(const plan::Problem& problem) {
+  std::size_t most = 0;
+  for (std::size_t i = 1; i < problem.ops.size(); ++i) {
+    if (problem.ops[i].need_bytes > problem.ops[most].need_bytes) most = i;
+  }
+  return most;
 }
 
 std::string use_name(const plan::Problem& problem, const plan::Use& use) {
@@ -30,8 +34,9 @@ std::vector<std::string> explain_smallest(const plan::Problem& problem, std::int
     beside_bytes += bytes;
     parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", tag, format_bytes(bytes));
   }
-  const plan::StepOp& most = neediest(problem);
-  const ir::Op& op = problem.graph->op(static_cast<ir::OpId>(&most - problem.ops.data()));
+  const std::size_t decides = neediest(problem);
+  const plan::StepOp most = problem.ops[decides];
+  const ir::Op& op = problem.graph->ops[decides];
   const std::int64_t rest_bytes = std::max<std::int64_t>(0, smallest_bytes - beside_bytes - most.need_bytes);
   lines.push_back(
       fmt::format("smallest budget {}: {} beside tensors, {} for one op, {} for rounding, gaps and the rest",
@@ -40,7 +45,7 @@ std::vector<std::string> explain_smallest(const plan::Problem& problem, std::int
   lines.push_back(fmt::format("beside tensors: {}", parts));
   lines.push_back(fmt::format("the op that decides: {} ({}, {})", op.name, ir::op_name(op.kind),
                               ir::phase_name(op.phase)));
-  std::vector<plan::Use> uses = most.uses;
+  std::vector<plan::Use> uses(most.uses.begin(), most.uses.end());
   std::stable_sort(uses.begin(), uses.end(), [&](const plan::Use& a, const plan::Use& b) {
     return problem.storage(a.storage).footprint_bytes > problem.storage(b.storage).footprint_bytes;
   });

@@ -69,7 +69,9 @@ class Executor::Impl {
     const bool waits = ir::is_exchange_wait(step.graph.op(in.id).kind);
     (waits ? stats.exchange_seconds : stats.compute_seconds) += end - start;
     if (repeated) stats.recompute_seconds += end - start;
-    if (trace_ != nullptr) {
+    if (trace_ != nullptr && trace_->only_ops) {
+      trace_->op_times.push_back({in.id, repeated, static_cast<float>(end - start)});
+    } else if (trace_ != nullptr) {
       const double origin = trace_->origin_seconds;
       trace_->events.push_back({plan::Action::run, in.id, repeated, start - origin, end - origin});
       if (trace_->looks_at_transfers) residency_.look_for_complete();

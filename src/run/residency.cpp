@@ -54,14 +54,14 @@ const void* Residency::input_address(ir::StorageId s) const {
 void Residency::swap_out(ir::StorageId s) {
   State& state = at(s);
   require(state.pending == plan::Transfer::none, "executor: swap_out of a storage that is being moved");
-  state.since_seconds = clock_seconds();
-  state.ticket = tier_ == nullptr ? 0 : tier_->write(extent(s), pool_.address(s));
-  require(state.ticket != 0, "executor: swap_out without a tier");
+  const double since = clock_seconds();
+  const Ticket ticket = tier_ == nullptr ? 0 : tier_->write(extent(s), pool_.address(s));
+  require(ticket != 0, "executor: swap_out without a tier");
+  moving_[s] = {ticket, since};
   state.pending = plan::Transfer::write;
   state.on_tier = true;
   state.written = state.in_memory;
-  state.traced = false;
-  if (trace_ != nullptr && trace_->looks_at_transfers) moving_.push_back(s);
+  if (trace_ != nullptr && trace_->looks_at_transfers) looked_at_.push_back(s);
   stats_->swapped_out_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
 }
 
@@ -72,28 +72,29 @@ void Residency::swap_in(ir::StorageId s) {
   state.offset = next_offset(s);
   void* data = pool_.acquire(s, state.offset);
   note_peak();
-  state.since_seconds = clock_seconds();
-  state.ticket = tier_->read(from, data);
+  const double since = clock_seconds();
+  moving_[s] = {tier_->read(from, data), since};
   state.pending = plan::Transfer::read;
   state.in_memory = state.written;
-  state.traced = false;
-  if (trace_ != nullptr && trace_->looks_at_transfers) moving_.push_back(s);
+  if (trace_ != nullptr && trace_->looks_at_transfers) looked_at_.push_back(s);
   stats_->swapped_in_bytes += map_.slot_bytes[static_cast<std::size_t>(s)];
 }
 
 void Residency::wait(ir::StorageId s) {
   State& state = at(s);
   if (state.pending == plan::Transfer::none) return;
+  Moving& moving = moving_.at(s);
   const double start = clock_seconds();
-  tier_->wait(state.ticket);
+  tier_->wait(moving.ticket);
   const double end = clock_seconds();
   stats_->stall_seconds += end - start;
-  if (trace_ != nullptr) {
+  if (trace_ != nullptr && !trace_->only_ops) {
     const double origin = trace_->origin_seconds;
-    if (!state.traced) trace_transfer(s, end);
+    if (!moving.traced) trace_transfer(s, moving, end);
     trace_->events.push_back({plan::Action::wait, s, false, start - origin, end - origin});
   }
   state.pending = plan::Transfer::none;
+  moving_.erase(s);
 }
 
 void* Residency::acquire_scratch(std::int64_t size_bytes) {
@@ -108,22 +109,21 @@ void Residency::release_scratch(std::int64_t size_bytes) {
   if (size_bytes != 0) pool_.release(map_.scratch_slot.at(size_bytes));
 }
 
-void Residency::trace_transfer(ir::StorageId s, double end_seconds) {
-  State& state = at(s);
-  state.traced = true;
-  const auto action = state.pending == plan::Transfer::read ? plan::Action::swap_in : plan::Action::swap_out;
+void Residency::trace_transfer(ir::StorageId s, Moving& moving, double end_seconds) {
+  moving.traced = true;
+  const auto action = pending(s) == plan::Transfer::read ? plan::Action::swap_in : plan::Action::swap_out;
   const double origin = trace_->origin_seconds;
-  trace_->events.push_back({action, s, false, state.since_seconds - origin, end_seconds - origin});
+  trace_->events.push_back({action, s, false, moving.since_seconds - origin, end_seconds - origin});
 }
 
 void Residency::look_for_complete() {
-  if (moving_.empty()) return;
+  if (looked_at_.empty()) return;
   const double now = clock_seconds();
-  std::erase_if(moving_, [&](ir::StorageId s) {
-    const State& state = at(s);
-    if (state.pending == plan::Transfer::none || state.traced) return true;
-    if (!tier_->done(state.ticket)) return false;
-    trace_transfer(s, now);
+  std::erase_if(looked_at_, [&](ir::StorageId s) {
+    const auto found = moving_.find(s);
+    if (found == moving_.end() || found->second.traced) return true;
+    if (!tier_->done(found->second.ticket)) return false;
+    trace_transfer(s, found->second, now);
     return true;
   });
 }

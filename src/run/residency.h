@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "fit/storage_map.h"
@@ -78,15 +79,20 @@ class Residency {
 
  private:
   struct Value {
-    std::uint64_t step = 0;
+    std::uint32_t step = 0;
     ir::TensorId tensor = ir::kNone;
     bool operator==(const Value&) const = default;
   };
+  /// There is one for each storage, so what only some have is elsewhere.
   struct State {
-    Value in_memory, written;  ///< written: what the tier has, be it old
-    bool on_tier = false;
+    Value in_memory, written;         ///< written: what the tier has, be it old
     std::int64_t offset = kAnywhere;  ///< where it was given memory last
+    bool on_tier = false;
     plan::Transfer pending = plan::Transfer::none;
+  };
+  static_assert(sizeof(State) <= 32);
+  /// A transfer that is under way.
+  struct Moving {
     Ticket ticket = 0;
     double since_seconds = 0;
     bool traced = false;  ///< its event was written already
@@ -99,7 +105,7 @@ class Residency {
   }
   std::int64_t next_offset(int slot);
   void note_peak();
-  void trace_transfer(ir::StorageId s, double end_seconds);
+  void trace_transfer(ir::StorageId s, Moving& moving, double end_seconds);
 
   Pool& pool_;
   const fit::StorageMap& map_;
@@ -107,12 +113,13 @@ class Residency {
   std::vector<State> states_;
   std::vector<std::int64_t> homes_;
   std::span<const std::int64_t> offsets_;  ///< of what gets memory next
-  std::uint64_t step_ = 1;
+  std::uint32_t step_ = 1;
   StepStats idle_stats_;
   StepStats* stats_ = &idle_stats_;
   Trace* trace_ = nullptr;
   std::vector<plan::Overwrite> adopted_;
-  std::vector<ir::StorageId> moving_;  ///< that look_for_complete() has to look at
+  std::unordered_map<ir::StorageId, Moving> moving_;
+  std::vector<ir::StorageId> looked_at_;  ///< that look_for_complete() has to look at
 };
 
 }  // namespace penstock::run

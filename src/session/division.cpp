@@ -24,25 +24,26 @@ fit::Division divide(const Shares& shares) {
   return division;
 }
 
-std::int64_t plan_guess_bytes(std::int64_t ops, std::int64_t storages) {
-  // Problem, plan and profile are some 250, the rest is where everything is while it runs, and a step's
+std::int64_t plan_guess_bytes(std::int64_t ops, std::int64_t storages, bool records) {
+  // Plan and profile, then where everything is while it runs, and how long each op took; then a step's
   // events.
-  constexpr std::int64_t kBytesEach = 400;
-  return (ops + storages) * kBytesEach;
+  constexpr std::int64_t kBytesEach = 150, kRecordedEach = 160;
+  return (ops + storages) * (kBytesEach + (records ? kRecordedEach : 0));
 }
 
-std::int64_t running_bytes(std::int64_t ops, std::int64_t storages, std::int64_t instructions) {
-  constexpr std::int64_t kEvent = sizeof(run::TraceEvent), kOp = 32, kStorage = 128;
-  return instructions * kEvent + ops * kOp + storages * kStorage;
+std::int64_t running_bytes(std::int64_t ops, std::int64_t storages, std::int64_t instructions, bool records) {
+  // Of an op the last times, of a storage where it is, for executor, pool and tier.
+  constexpr std::int64_t kEvent = sizeof(run::TraceEvent), kOp = 40, kStorage = 112;
+  return (records ? instructions * kEvent : 0) + ops * kOp + storages * kStorage;
 }
 
 std::int64_t search_guess_bytes(std::int64_t ops, std::int64_t storages) {
-  constexpr std::int64_t kBytesEach = 1500;  // 1,330 to 1,380 were seen
+  constexpr std::int64_t kBytesEach = 1200;  // up to 900 were seen
   return (ops + storages) * kBytesEach;
 }
 
 std::int64_t walk_guess_bytes(std::int64_t ops, std::int64_t storages) {
-  constexpr std::int64_t kBytesEach = 1150;  // up to 1,040 were seen, for two pools
+  constexpr std::int64_t kBytesEach = 600;  // 440 are asked for, for two pools; the heap leaves gaps
   return (ops + storages) * kBytesEach;
 }
 

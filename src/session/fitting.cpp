@@ -119,7 +119,8 @@ fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_
 std::int64_t Fitting::plan_bytes() const {
   std::int64_t bytes = 0;
   for (const lower::Executable* step : program_.steps().all())
-    bytes += plan_guess_bytes(static_cast<std::int64_t>(step->graph.ops.size()), step->graph.storages);
+    bytes += plan_guess_bytes(static_cast<std::int64_t>(step->graph.ops.size()), step->graph.storages,
+                              options_.record);
   return bytes;
 }
 
@@ -205,15 +206,20 @@ fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) 
   };
   fit::Fit fit = plan(plan_bytes());
   if (assumed_resident_bytes_ > 0) return fit;
-  // How large the plan is was a guess, so what the process has is looked at once more, with the plan in it.
-  malloc_trim(0);
+  // How large the plan is was a guess, so what the process has is looked at once more, with the plan in it
+  // but without what no step needs.
+  fit::shed_problems(fit);
   const std::int64_t running =
-      fit.training ? running_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages,
-                                   static_cast<std::int64_t>(fit.training->plan.instructions.size()))
-                   : 0;
+      fit.training
+          ? running_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages,
+                          static_cast<std::int64_t>(fit.training->plan.instructions.size()), options_.record)
+          : 0;
   const std::int64_t grown = division(budget_bytes, 0, running).beside_bytes() - fit.division.beside_bytes() +
                              fit.division.beside_for("planner");
-  if (grown <= kPlanningSlackBytes || fit.pool_bytes() + grown <= fit.division.pool_bytes()) return fit;
+  if (grown <= kPlanningSlackBytes || fit.pool_bytes() + grown <= fit.division.pool_bytes()) {
+    fit::restore_problems(program_.steps(), fit);
+    return fit;
+  }
   fit = {};
   malloc_trim(0);
   return plan(running);
@@ -256,8 +262,11 @@ const plan::Profile& Fitting::found_profile() {
         program_.training->graph, program_.training->scratch_bytes, plan::grain_rule(0, 4096));
     profile_ = plan::estimate_profile(problem, machine);
     if (!program_.training->variants.empty()) {
+      plan::OpSeconds by_variant;
       for (std::size_t op = 0; op < profile_->op_seconds.size(); ++op)
-        profile_->op_seconds[op].resize(program_.training->variants[op].size(), profile_->op_seconds[op][0]);
+        by_variant.push_back(
+            std::vector<double>(program_.training->variants[op].size(), profile_->op_seconds.at(op, 0)));
+      profile_->op_seconds = by_variant;
     }
     profile_source_ = "estimate";
   }
@@ -330,8 +339,11 @@ std::int64_t Fitting::in_memory_bytes() const {
 double Fitting::in_memory_seconds() {
   // Nothing waits and nothing runs twice: a step takes what its ops take, each in its fastest kernel.
   double seconds = 0;
-  for (const std::vector<double>& variants : found_profile().op_seconds)
+  const plan::OpSeconds& op_seconds = found_profile().op_seconds;
+  for (std::size_t op = 0; op < op_seconds.size(); ++op) {
+    const std::span<const double> variants = op_seconds[op];
     seconds += *std::min_element(variants.begin(), variants.end());
+  }
   return seconds;
 }
 

@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "plan/budget_error.h"
-#include "plan/simulator.h"
 
 namespace penstock::session {
 namespace {
@@ -71,13 +70,17 @@ void Pace::look(const StepStats& stats, const run::Trace& events) {
   step.host_seconds = std::max(
       0.0, stats.step_seconds - stats.compute_seconds - stats.stall_seconds - stats.exchange_seconds);
   step.op_seconds.resize(ops_.size());
-  for (const run::TraceEvent& event : events.events) {
+  const auto note = [&](ir::OpId op, bool repeated, double seconds) {
     // What an op waits for other ranks is the link's time.
-    if (event.action != plan::Action::run || ir::is_exchange_wait(steps_.training->graph.op(event.id).kind))
-      continue;
-    const double seconds = event.end_seconds - event.start_seconds;
-    ops_[static_cast<std::size_t>(event.id)].add(seconds);
-    if (!event.repeated) step.op_seconds[static_cast<std::size_t>(event.id)] = seconds;
+    if (ir::is_exchange_wait(steps_.training->graph.op(op).kind)) return;
+    ops_[static_cast<std::size_t>(op)].add(seconds);
+    if (!repeated) step.op_seconds[static_cast<std::size_t>(op)] = static_cast<float>(seconds);
+  };
+  for (const run::OpTime& time : events.op_times)
+    note(time.op, time.repeated, static_cast<double>(time.seconds));
+  for (const run::TraceEvent& event : events.events) {
+    if (event.action == plan::Action::run)
+      note(event.id, event.repeated, event.end_seconds - event.start_seconds);
   }
   step_.add(step.seconds);
   host_.add(step.host_seconds);
@@ -99,14 +102,13 @@ Pace::Seen Pace::recent() const {
   Seen seen;
   seen.seconds = step_.mean();
   seen.host_seconds = host_.mean();
-  for (const Recent& op : ops_) seen.op_seconds.push_back(op.mean());
+  for (const Recent& op : ops_) seen.op_seconds.push_back(static_cast<float>(op.mean()));
   return seen;
 }
 
 plan::Profile Pace::with_seen(const fit::Fit& now, const plan::Profile& before, const Seen& seen,
                               const TierStats& tier) const {
   const plan::Plan& plan = now.training->plan;
-  const plan::Problem& problem = now.training->problem;
   const plan::Summary& summary = plan.summary;
   plan::Profile profile = before;
   std::vector<std::int32_t> variant(ops_.size(), 0);
@@ -122,13 +124,16 @@ plan::Profile Pace::with_seen(const fit::Fit& now, const plan::Profile& before, 
     // Those would count the time that they wait for other ranks, which the link's lane has already.
     if (ir::has_side_effects(steps_.training->graph.ops[op].kind)) continue;
     if (seen.op_seconds[op] == 0) continue;
-    profile.op_seconds[op][static_cast<std::size_t>(variant[op])] = undisturbed * seen.op_seconds[op];
+    profile.op_seconds.set(op, static_cast<std::size_t>(variant[op]),
+                           undisturbed * static_cast<double>(seen.op_seconds[op]));
   }
-  if (steps_done_ == looked_from_) return profile;
-  const plan::Simulation planned = plan::simulate(problem, plan, before);
+  // The prediction is by the profile before. Where there is none nothing is moved, and planning has not
+  // asked.
+  if (steps_done_ == looked_from_ || !now.prediction) return profile;
+  const plan::Simulation& planned = *now.prediction;
   if (planned.host_seconds > 0) {
     const double ratio = seen.host_seconds / planned.host_seconds;
-    if (problem.remaps) {
+    if (now.training->problem.remaps) {
       profile.host.mapping_seconds *= ratio;
       profile.host.mapping_seconds_per_byte *= ratio;
     }

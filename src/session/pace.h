@@ -54,7 +54,7 @@ class Pace {
   /// What a step took.
   struct Seen {
     double seconds = 0, host_seconds = 0;
-    std::vector<double> op_seconds;  ///< 0: not seen
+    std::vector<float> op_seconds;  ///< 0: not seen
   };
 
   void look(const StepStats& stats, const run::Trace& events);

@@ -8,6 +8,7 @@ namespace penstock::session {
 
 Runner::Runner(const Program& program, fit::Fit fit, const TierOptions& tier, const TierMaker& tier_maker)
     : program_(program), fit_(std::move(fit)), budget_(fit_.division.budget_bytes) {
+  fit::shed_problems(fit_);
   for (const auto& [tag, bytes] : fit_.division.beside) reservations_.push_back(budget_.reserve(tag, bytes));
   reservations_.push_back(budget_.reserve("pool", fit_.pool_bytes()));
   if (!fit_.map.extent_bytes.empty()) {
@@ -45,6 +46,7 @@ void Runner::replace(fit::Fit fit) {
   fit_.evaluation = std::move(fit.evaluation);
   fit_.profile = std::move(fit.profile);
   fit_.prediction = std::move(fit.prediction);
+  fit::shed_problems(fit_);
 }
 
 }  // namespace penstock::session

@@ -33,6 +33,7 @@ class Runner {
   /// All zero where there is no tier.
   TierStats tier_stats() const { return tier_ ? tier_->stats() : TierStats{}; }
 
+  /// Without what problems have for each op and storage (fit::shed_problems).
   const fit::Fit& fit() const { return fit_; }
   const Pool& pool() const { return *pool_; }
   /// What the user should be told about the tier.

@@ -185,15 +185,15 @@ class Session::Impl {
 
   void save_plan(const std::string& path) const {
     require_training();
-    write_file(path, fit::fit_to_json(program_.steps(), runner_->fit(), network_.name(), batch()));
+    write_file(path, fit::fit_to_json(program_.steps(), whole_fit(), network_.name(), batch()));
   }
 
   std::vector<std::string> explain(const std::string& name) const {
     require_training();
-    const fit::FittedStep& step = *runner_->fit().training;
-    const plan::Profile profile =
-        runner_->fit().profile ? *runner_->fit().profile : plan::estimate_profile(step.problem);
-    return report::explain(step.problem, step.plan, profile, name);
+    const fit::Fit& fit = runner_->fit();
+    const plan::Problem problem = fit::training_problem(program_.steps(), fit);
+    const plan::Profile profile = fit.profile ? *fit.profile : plan::estimate_profile(problem);
+    return report::explain(problem, fit.training->plan, profile, name);
   }
 
   void settle() {
@@ -204,11 +204,12 @@ class Session::Impl {
   void finish(const std::string& trace_file, const std::string& report_file, const RunStory& story) {
     RunFacts facts = run_facts();
     keep_seen();
-    const fit::Fit fit = runner_->fit();
+    fit::Fit fit = runner_->fit();
     state_.reset();
     runner_.reset();
     failed_ = "the session is finished";
     malloc_trim(0);
+    fit::restore_problems(program_.steps(), fit);
     facts.peak_rss_bytes =
         story.peak_rss_bytes > 0 ? story.peak_rss_bytes : process_memory().peak_resident_bytes;
     recorder_.write(fit, facts, story, trace_file, report_file);
@@ -217,7 +218,7 @@ class Session::Impl {
   void write_report(const std::string& trace_file, const std::string& report_file, const RunStory& story) {
     const Call call(*this);
     const RunFacts facts = run_facts();
-    recorder_.write(runner_->fit(), facts, story, trace_file, report_file);
+    recorder_.write(whole_fit(), facts, story, trace_file, report_file);
     malloc_trim(0);
   }
 
@@ -270,6 +271,13 @@ class Session::Impl {
     Impl& impl_;
     ThreadScope threads_;
   };
+
+  /// The fit in use, with all of its problems.
+  fit::Fit whole_fit() const {
+    fit::Fit fit = runner_->fit();
+    fit::restore_problems(program_.steps(), fit);
+    return fit;
+  }
 
   /// What a report says of the run so far.
   RunFacts run_facts() const {
@@ -362,7 +370,12 @@ class Session::Impl {
     }
     if (!program_.training) return;
     events_.looks_at_transfers = options_.record;
-    events_.events.reserve(in_use.training->plan.instructions.size());
+    events_.only_ops = !options_.record;
+    if (options_.record) {
+      events_.events.reserve(in_use.training->plan.instructions.size());
+    } else {
+      events_.op_times.reserve(static_cast<std::size_t>(in_use.training->plan.summary.runs));
+    }
     runner_->set_trace(&events_);
     pace_.emplace(program_.steps());
     slow_watch_.emplace(in_use, threads_);
@@ -407,8 +420,10 @@ class Session::Impl {
     std::optional<PaceChange> change =
         pace_->after_step(runner_->fit(), stats, events_, runner_->tier_stats(), may_replan_);
     events_.events.clear();
+    events_.op_times.clear();
     if (!change) return;
     if (change->replanned) note(change->line);
+    fit::restore_problems(program_.steps(), change->fit);
     forecast_ = describe_fit(change->fit);
     runner_->replace(std::move(change->fit));
   }

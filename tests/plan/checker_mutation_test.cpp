@@ -31,10 +31,15 @@ struct DamagedStep {
     if (overwriting) allow_overwrites(problem);
     // Some kernels cannot.
     if (seed % 6 == 0) {
-      for (std::size_t i = 0; i < problem.ops.size(); i += 2) problem.ops[i].overwrites.clear();
+      for (std::size_t i = 0; i < problem.ops.size(); i += 2) problem.ops.set_overwrites(i, {});
     }
     profile = random_profile(problem, seed, seed % 2 == 0 ? 1e8 : 1e7);
-    for (auto& seconds : profile.op_seconds) seconds.push_back(1.1 * seconds.front());
+    OpSeconds seconds;
+    for (std::size_t op = 0; op < problem.ops.size(); ++op) {
+      const double first = profile.op_seconds.at(op, 0);
+      seconds.push_back({first, 1.1 * first});
+    }
+    profile.op_seconds = seconds;
   }
 
   /// Of all policies, at several budgets; `use` gets the plan with the problem at its budget.

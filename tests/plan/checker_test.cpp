@@ -114,7 +114,8 @@ struct Overwriting {
     g = f + 1;
     h = f + 2;
     problem = make_problem(s.graph, {}, grain_rule(kPlenty, kGrain));
-    problem.ops[static_cast<std::size_t>(g)].overwrites = {{s.storage(y), s.storage(z)}};
+    const Overwrite allowed[] = {{s.storage(y), s.storage(z)}};
+    problem.ops.set_overwrites(static_cast<std::size_t>(g), allowed);
     plan = s.in_memory();
     plan.instructions = {s.acquire(s.x),  s.run(Small::data),
                          s.acquire(s.y),  s.run(Small::f),
@@ -144,7 +145,7 @@ TEST(Checker, RejectsOverwritingThatIsNotAllowed) {
   const Overwriting good;
   {
     Overwriting o;
-    o.problem.ops[static_cast<std::size_t>(o.g)].overwrites.clear();
+    o.problem.ops.set_overwrites(static_cast<std::size_t>(o.g), {});
     expect_rejected(o.problem, o.plan, Overwriting::kAdopt + 1, "it does not write 't' over 'v'");
   }
   const auto with = [&](auto change) {

@@ -112,8 +112,8 @@ TEST(ProfileJson, RefusesAbsurdNumbers) {
     spoil(bad);
     EXPECT_THROW(profile_from_json(profile_to_json(bad), "profile"), UserError);
   };
-  refused([](Profile& bad) { bad.op_seconds[1][0] = 1e300; });
-  refused([](Profile& bad) { bad.op_seconds[0][0] = -1; });
+  refused([](Profile& bad) { bad.op_seconds.set(1, 0, 1e300); });
+  refused([](Profile& bad) { bad.op_seconds.set(0, 0, -1); });
   refused([](Profile& bad) { bad.tier.latency_seconds = 1e30; });
   refused([](Profile& bad) { bad.tier.latency_seconds = -1e-3; });
   refused([](Profile& bad) { bad.tier.read_bandwidth = 1e-300; });

@@ -36,7 +36,8 @@ class OptimumSearch {
   /// `max_plans`: it gives up beyond.
   OptimumSearch(const Problem& problem, const Profile& profile, std::int64_t max_plans)
       : problem_(problem), profile_(profile), recomputer_(problem), plans_left_(max_plans) {
-    for (const auto& seconds : profile.op_seconds) compute_seconds_ += seconds[0];
+    for (std::size_t op = 0; op < profile.op_seconds.size(); ++op)
+      compute_seconds_ += profile.op_seconds.at(op, 0);
   }
 
   /// The least seconds of a step, `upper_seconds` if nothing is better; nothing if it gave up.

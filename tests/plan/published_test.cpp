@@ -286,7 +286,7 @@ TEST(Published, LmsTunesAllKnobs) {
 /// All ops take a second; the tier moves a value in so many.
 Profile seconds_each(const Problem& problem, double move_seconds) {
   Profile profile;
-  profile.op_seconds.assign(problem.graph->ops.size(), {1.0});
+  for (std::size_t op = 0; op < problem.ops.size(); ++op) profile.op_seconds.push_back({1.0});
   const double bandwidth = static_cast<double>(kUnit) / move_seconds;
   profile.tier = {bandwidth, bandwidth, bandwidth, bandwidth, 0, false};
   return profile;
@@ -319,7 +319,7 @@ TEST(Published, PoochRecomputesWhatStaysExposed) {
   Profile profile = seconds_each(problem, 3);
   // Activations cost a tenth of what convolutions cost.
   for (std::size_t i = 2; i < chain.forward.size(); i += 2)
-    profile.op_seconds[static_cast<std::size_t>(chain.forward[i])] = {0.1};
+    profile.op_seconds.set(static_cast<std::size_t>(chain.forward[i]), 0, 0.1);
   const Plan plan = proved(problem, plan_pooch(problem, profile));
   EXPECT_GT(plan.summary.recomputed, 0);
   std::vector<int> runs(chain.graph.ops.size(), 0);

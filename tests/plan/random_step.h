@@ -218,18 +218,22 @@ inline void allow_overwrites(Problem& problem) {
     const StorageInfo& storage = problem.storage(s);
     return !storage.carried && storage.role != ir::Role::input;
   };
-  for (StepOp& info : problem.ops) {
+  RowsBuilder<Overwrite> overwrites(problem.ops.size());
+  for (std::size_t i = 0; i < problem.ops.size(); ++i) {
+    const StepOp info = problem.ops[i];
     for (const Use& from : info.uses) {
       for (const Use& to : info.uses) {
         const bool apart = from.reads && !from.writes && to.writes && !to.reads;
         const bool as_large =
             problem.storage(from.storage).footprint_bytes == problem.storage(to.storage).footprint_bytes;
         if (apart && as_large && may_share(from.storage) && may_share(to.storage)) {
-          info.overwrites.push_back({from.storage, to.storage});
+          overwrites.push_back({from.storage, to.storage});
         }
       }
     }
+    overwrites.end_row();
   }
+  problem.ops.set_overwrites(overwrites.finish());
 }
 
 inline std::int64_t count(const Plan& plan, Action action) {

@@ -39,7 +39,7 @@ TEST(Simulator, IsNeverBelowComputeOrTransfers) {
     const Profile profile = random_profile(problem, seed, 1e8);
     const Simulation simulation = simulate(problem, plan, profile);
     double compute = 0;
-    for (const auto& seconds : profile.op_seconds) compute += seconds[0];
+    for (std::size_t op = 0; op < profile.op_seconds.size(); ++op) compute += profile.op_seconds.at(op, 0);
     EXPECT_NEAR(simulation.compute_seconds - simulation.recompute_seconds, compute, 1e-9);
     EXPECT_EQ(simulation.recompute_seconds > 0, plan.summary.recomputed > 0);
     EXPECT_GE(simulation.step_seconds, compute - 1e-9);

@@ -239,7 +239,7 @@ class SymbolicRun {
   /// Whether the op gets what it reads in `pair.from` if that lies where it finds `pair.to`: either its
   /// kernel can write over it, or it does not write there.
   bool can_overwrite(ir::OpId op, const Overwrite& pair) const {
-    const std::vector<Overwrite>& allowed = problem_.op(op).overwrites;
+    const std::span<const Overwrite> allowed = problem_.op(op).overwrites;
     if (std::find(allowed.begin(), allowed.end(), pair) != allowed.end()) return true;
     const auto& outputs = problem_.graph->op(op).outputs;
     return std::none_of(outputs.begin(), outputs.end(),

@@ -25,7 +25,12 @@ struct Varied {
     for (const std::int64_t bytes : step.scratch_bytes) scratch.push_back({bytes, 2 * bytes + 8192, 0});
     problem = make_problem(step.graph, scratch, grain_rule(kPlenty, 256));
     profile = random_profile(problem, seed, 1e8);
-    for (auto& seconds : profile.op_seconds) seconds = {seconds[0], seconds[0] / 2, seconds[0] * 2};
+    OpSeconds seconds;
+    for (std::size_t op = 0; op < problem.ops.size(); ++op) {
+      const double first = profile.op_seconds.at(op, 0);
+      seconds.push_back({first, first / 2, first * 2});
+    }
+    profile.op_seconds = seconds;
   }
 };
 

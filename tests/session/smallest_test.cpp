@@ -38,8 +38,8 @@ Floor floor_of(std::int64_t batch) {
   Floor floor;
   const lower::Executable& step = *program.training;
   const plan::Problem problem = plan::make_problem(step.graph, step.scratch_bytes, plan::grain_rule(0, 64));
-  for (const plan::StepOp& op : problem.ops)
-    floor.neediest_bytes = std::max(floor.neediest_bytes, op.need_bytes);
+  for (std::size_t op = 0; op < problem.ops.size(); ++op)
+    floor.neediest_bytes = std::max(floor.neediest_bytes, problem.ops[op].need_bytes);
   fit::Request asked;
   asked.pool = PoolKind::paged;
   floor.in_memory_bytes = fit::in_memory_bytes(program.steps(), asked);

@@ -20,7 +20,7 @@ struct ToyFit {
     const fit::Fit first = fit::first_fit(steps, request);
     profile = plan::random_profile(first.training->problem, seed, 1e9);
     // Ops that take as long as transfers do, so that it matters which of them a plan chooses.
-    for (auto& seconds : profile.op_seconds) seconds[0] = 1e-4;
+    for (std::size_t op = 0; op < profile.op_seconds.size(); ++op) profile.op_seconds.set(op, 0, 1e-4);
     profile.measured = true;
     fit = fit::best_fit(steps, request, &profile);
   }
