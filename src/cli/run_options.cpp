@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/bytes.h"
+#include "base/kept_json.h"
 #include "base/signals.h"
 #include "base/text_file.h"
 #include "cli/parse.h"
@@ -234,7 +235,10 @@ std::string validation_text(const TrainingResult& result) {
 }
 
 std::string result_json(const TrainingResult& result) {
-  nlohmann::ordered_json json;
+  constexpr std::size_t kKeys = 96;  // More than there are below.
+  KeptJson kept(nlohmann::ordered_json::object());
+  nlohmann::ordered_json& json = *kept;
+  json.get_ref<nlohmann::ordered_json::object_t&>().reserve(kKeys);
   json["model"] = result.model;
   json["batch"] = result.batch;
   json["steps"] = result.steps;

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/kept_json.h"
 #include "base/text.h"
 #include "fit/offset_check.h"
 #include "fit/step_problem.h"
@@ -17,6 +18,7 @@ namespace penstock::fit {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using ReadJson = nlohmann::json;
 
 constexpr int kVersion = 4;
 constexpr std::int64_t kLargest = std::int64_t{1} << 50;
@@ -54,9 +56,9 @@ Json step_json(const FittedStep& step) {
 }
 
 /// By storage: where it lies on the tier. What has space there for another plan only has no place yet.
-std::vector<std::int64_t> places_from_json(const Json& json, std::size_t storages) {
+std::vector<std::int64_t> places_from_json(const ReadJson& json, std::size_t storages) {
   std::vector<std::int64_t> places(storages, -1);
-  for (const Json& extent : json) {
+  for (const ReadJson& extent : json) {
     const auto storage = extent.at(0).get<std::int64_t>();
     if (storage < 0 || static_cast<std::size_t>(storage) >= storages)
       throw UserError("it has space on the tier for a storage that is not there");
@@ -67,7 +69,7 @@ std::vector<std::int64_t> places_from_json(const Json& json, std::size_t storage
 
 FittedStep step_from_json(const lower::Executable& step, const StorageMap& map, const plan::PoolRule& rule,
                           const std::optional<plan::Boundary>& boundary,
-                          const std::vector<std::int64_t>& places, const Json& json, const char* what) {
+                          const std::vector<std::int64_t>& places, const ReadJson& json, const char* what) {
   FittedStep fitted;
   fitted.problem = step_problem(step, map, rule, boundary);
   fitted.plan = plan::plan_from_json(fitted.problem, json.dump(), what);
@@ -80,7 +82,7 @@ FittedStep step_from_json(const lower::Executable& step, const StorageMap& map, 
   return fitted;
 }
 
-Fit parse(const Steps& steps, const Json& json) {
+Fit parse(const Steps& steps, const ReadJson& json) {
   if (json.at("version").get<int>() != kVersion) throw UserError("it is of another version");
   Fit fit;
   fit.map = map_slots(steps.all());
@@ -122,7 +124,7 @@ Fit parse(const Steps& steps, const Json& json) {
   // Another plan in mid-run may swap more.
   StorageMap spare = fit.map;
   spare.tier_bytes = rule.tier_bytes;
-  for (const Json& extent : json.at("extents")) spare.extent[extent.at(0).get<std::size_t>()] = 0;
+  for (const ReadJson& extent : json.at("extents")) spare.extent[extent.at(0).get<std::size_t>()] = 0;
   add_extents(fit.map, spare);
   return fit;
 }
@@ -162,7 +164,8 @@ Fit fit_from_json(const Steps& steps, const Division& division, const std::strin
   Fit fit;
   try {
     if (nests_deeper_than(text, 16)) throw UserError("it is nested too deeply");
-    fit = parse(steps, Json::parse(text));
+    const KeptJson<ReadJson> json(ReadJson::parse(text));
+    fit = parse(steps, *json);
   } catch (const std::exception& error) {
     throw UserError(
         fmt::format("{}: not a plan that can be used here: {}; plan again with the same model and options",

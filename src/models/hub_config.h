@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/kept_json.h"
+
 namespace penstock::models {
 
 /// Values of a config.json of the Hugging Face hub. Whatever is missing or does not fit is a UserError that
@@ -11,6 +13,9 @@ namespace penstock::models {
 class HubConfig {
  public:
   static HubConfig read(const std::string& path);
+  ~HubConfig() { take_apart(values_); }
+  HubConfig(HubConfig&&) noexcept = default;
+  HubConfig& operator=(HubConfig&&) = delete;
 
   bool has(const char* key) const { return values_.contains(key) && !values_[key].is_null(); }
   /// Between 1 and 2^31.

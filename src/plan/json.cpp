@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/kept_json.h"
 #include "base/text.h"
 #include "plan/profile.h"
 
@@ -10,6 +11,7 @@ namespace penstock::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using ReadJson = nlohmann::json;
 
 constexpr const char* kTransferNames[] = {"none", "read", "write"};
 constexpr Action kActions[] = {Action::acquire, Action::run,     Action::swap_out, Action::swap_in,
@@ -66,9 +68,9 @@ template <typename Read>
 auto parse(const std::string& text, const std::string& source, const char* what, const Read& read) {
   try {
     if (nests_deeper_than(text, kDeepest)) throw UserError("it is nested too deeply");
-    const Json json = Json::parse(text);
-    if (json.at("version").get<int>() != 1) throw UserError("it is of another version");
-    return read(json);
+    const KeptJson<ReadJson> json(ReadJson::parse(text));
+    if (json->at("version").get<int>() != 1) throw UserError("it is of another version");
+    return read(*json);
   } catch (const std::exception& error) {
     throw UserError(source + ": not a " + what + " that can be used: " + printable(error.what()));
   }
@@ -113,7 +115,7 @@ std::string plan_to_json(const Problem& problem, const Plan& plan) {
 }
 
 Plan plan_from_json(const Problem& problem, const std::string& text, const std::string& source) {
-  return parse(text, source, "plan", [&](const Json& json) {
+  return parse(text, source, "plan", [&](const ReadJson& json) {
     if (json.at("graph").get<std::string>() != problem.graph->name ||
         json.at("ops").get<std::size_t>() != problem.ops.size() ||
         json.at("storages").get<std::size_t>() != problem.storages.size()) {
@@ -122,19 +124,19 @@ Plan plan_from_json(const Problem& problem, const std::string& text, const std::
     Plan plan;
     plan.policy = json.at("policy").get<std::string>();
     plan.budget_bytes = json.at("budget_bytes").get<std::int64_t>();
-    const Json& summary = json.at("summary");
+    const ReadJson& summary = json.at("summary");
     plan.summary.peak_bytes = summary.at("peak_bytes").get<std::int64_t>();
     plan.summary.swapped_out_bytes = summary.at("swapped_out_bytes").get<std::int64_t>();
     plan.summary.swapped_in_bytes = summary.at("swapped_in_bytes").get<std::int64_t>();
     plan.summary.tier_bytes = summary.at("tier_bytes").get<std::int64_t>();
     plan.summary.runs = summary.at("runs").get<std::int64_t>();
     plan.summary.recomputed = summary.at("recomputed").get<std::int64_t>();
-    for (const Json& standing : json.at("boundary")) {
+    for (const ReadJson& standing : json.at("boundary")) {
       plan.boundary.push_back({standing.at("storage").get<ir::StorageId>(),
                                standing.at("resident").get<bool>(), standing.at("on_tier").get<bool>(),
                                parse_transfer(standing.at("pending").get<std::string>())});
     }
-    for (const Json& in : json.at("instructions")) {
+    for (const ReadJson& in : json.at("instructions")) {
       const Action action = parse_action(in.at(0).get<std::string>());
       const std::int32_t variant = action == Action::run ? in.at(3).get<std::int32_t>() : 0;
       const std::int32_t from = action == Action::adopt ? in.at(3).get<std::int32_t>() : ir::kNone;
@@ -170,16 +172,16 @@ std::string profile_to_json(const Profile& profile) {
 }
 
 Profile profile_from_json(const std::string& text, const std::string& source) {
-  return parse(text, source, "profile", [](const Json& json) {
+  return parse(text, source, "profile", [](const ReadJson& json) {
     Profile profile;
     profile.measured = json.at("measured").get<bool>();
-    const Json& host = json.at("host");
+    const ReadJson& host = json.at("host");
     profile.host.mapping_seconds = host.at("mapping_seconds").get<double>();
     profile.host.mapping_seconds_per_byte = host.at("mapping_seconds_per_byte").get<double>();
     profile.host.moves_each = host.value("moves_each", 1.0);
     profile.host.transfer_seconds = host.at("transfer_seconds").get<double>();
     profile.host.transfer_seconds_per_byte = host.at("transfer_seconds_per_byte").get<double>();
-    const Json& tier = json.at("tier");
+    const ReadJson& tier = json.at("tier");
     profile.tier.read_bandwidth = tier.at("read_bandwidth").get<double>();
     profile.tier.write_bandwidth = tier.at("write_bandwidth").get<double>();
     profile.tier.read_bandwidth_together = tier.at("read_bandwidth_together").get<double>();
@@ -188,7 +190,7 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
     profile.tier.serves_waiting_first = tier.at("serves_waiting_first").get<bool>();
     profile.op_seconds = OpSeconds(json.at("op_seconds").get<std::vector<std::vector<double>>>());
     if (json.contains("link")) {
-      const Json& link = json.at("link");
+      const ReadJson& link = json.at("link");
       profile.link.ranks = link.at("ranks").get<int>();
       profile.link.bandwidth = link.at("bandwidth").get<double>();
       profile.link.latency_seconds = link.at("latency_seconds").get<double>();
