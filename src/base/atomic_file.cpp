@@ -132,13 +132,13 @@ void AtomicFile::make() {
   const bool exists = files().status_at(destination_, false, old) == 0;
   const unsigned mode = exists ? old.mode & 0777U : 0666U;
   for (int tries = 0; tries < kMostTries; ++tries) {
-    const std::string name = prefix + random_digits();
+    std::string name = prefix + random_digits();
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
     const int file = uninterrupted([&] { return files().open(name, flags, mode); });
     if (file == -EEXIST) continue;
     if (file < 0) fail(file);
     file_ = file;
-    temporary_ = name;
+    temporary_ = std::move(name);  // A copy might fail, and then nobody would remove the file.
     if (is_locked_by_us(file)) return;
     files().close(std::exchange(file_, -1));
   }

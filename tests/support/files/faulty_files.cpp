@@ -48,9 +48,14 @@ std::int64_t FaultyFiles::shortened(std::int64_t size_bytes) {
 
 int FaultyFiles::open(const std::string& path, int flags, unsigned mode) {
   if (const int error = strike(true)) return error;
-  const int file = inner_->open(path, flags, mode);
   const std::lock_guard lock(mutex_);
-  if (file >= 0) open_.insert(file);
+  // Room for it is taken first, because a test may let that fail.
+  auto entry = open_.extract(open_.insert(-1).first);
+  const int file = inner_->open(path, flags, mode);
+  if (file >= 0) {
+    entry.value() = file;
+    open_.insert(std::move(entry));
+  }
   return file;
 }
 
