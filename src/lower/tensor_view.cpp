@@ -8,7 +8,7 @@ TensorView TensorView::whole(ir::TensorId base, std::int64_t elements) {
   return {base, {{elements, 1}}};
 }
 
-TensorView::TensorView(ir::TensorId base, std::vector<Axis> axes, std::int64_t offset)
+TensorView::TensorView(ir::TensorId base, const std::vector<Axis>& axes, std::int64_t offset)
     : base_(base), offset_(offset) {
   for (const Axis& axis : axes) {
     if (axis.extent == 1) continue;
@@ -64,7 +64,7 @@ std::optional<TensorView> TensorView::transposed(const ir::Shape& shape,
     const auto& group = (*groups)[static_cast<std::size_t>(from)];
     axes.insert(axes.end(), group.begin(), group.end());
   }
-  return TensorView(base_, std::move(axes), offset_);
+  return TensorView(base_, axes, offset_);
 }
 
 std::optional<TensorView> TensorView::sliced(const ir::Shape& shape, std::size_t axis, std::int64_t begin,
@@ -78,7 +78,7 @@ std::optional<TensorView> TensorView::sliced(const ir::Shape& shape, std::size_t
   cut = {{count, stride}};
   std::vector<Axis> axes;
   for (const auto& group : *groups) axes.insert(axes.end(), group.begin(), group.end());
-  return TensorView(base_, std::move(axes), offset_ + begin * stride);
+  return TensorView(base_, axes, offset_ + begin * stride);
 }
 
 std::optional<TensorView> TensorView::with_rows(std::int64_t width, ir::TensorId new_base,
@@ -92,7 +92,7 @@ std::optional<TensorView> TensorView::with_rows(std::int64_t width, ir::TensorId
     axes.push_back({axis.extent, axis.stride / width * new_width});
   }
   axes.push_back({new_width, 1});
-  return TensorView(new_base, std::move(axes), offset_ / width * new_width);
+  return TensorView(new_base, axes, offset_ / width * new_width);
 }
 
 }  // namespace penstock::lower

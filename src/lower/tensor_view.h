@@ -22,7 +22,7 @@ class TensorView {
   /// All of a base of so many elements, in order.
   static TensorView whole(ir::TensorId base, std::int64_t elements);
   /// Axes in this order, from `offset` on.
-  TensorView(ir::TensorId base, std::vector<Axis> axes, std::int64_t offset = 0);
+  TensorView(ir::TensorId base, const std::vector<Axis>& axes, std::int64_t offset = 0);
 
   ir::TensorId base() const { return base_; }
   std::int64_t offset() const { return offset_; }

@@ -142,7 +142,7 @@ Plan plan_from_json(const Problem& problem, const std::string& text, const std::
       const std::int32_t from = action == Action::adopt ? in.at(3).get<std::int32_t>() : ir::kNone;
       const std::int32_t id = in.at(1).get<std::int32_t>();
       if (!Instruction::has_room(id, variant, from)) throw UserError("an instruction has an absurd number");
-      plan.instructions.push_back({action, id, variant, from});
+      plan.instructions.emplace_back(action, id, variant, from);
     }
     return plan;
   });

@@ -22,7 +22,7 @@ PlanBuilder::PlanBuilder(const Problem& problem, Boundary start)
 }
 
 void PlanBuilder::emit(Action action, std::int32_t id, std::int32_t variant) {
-  instructions_.push_back({action, id, variant});
+  instructions_.emplace_back(action, id, variant);
 }
 
 void PlanBuilder::map(ir::StorageId s) {
@@ -80,7 +80,7 @@ void PlanBuilder::adopt(const Overwrite& pair) {
   from.mapped = false;
   to.mapped = true;
   to.in_memory = ir::kNone;
-  instructions_.push_back({Action::adopt, pair.to, 0, pair.from});
+  instructions_.emplace_back(Action::adopt, pair.to, 0, pair.from);
 }
 
 void PlanBuilder::run(ir::OpId op, std::int32_t variant) {
