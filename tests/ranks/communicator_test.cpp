@@ -81,12 +81,12 @@ TEST(Communicator, ManyExchangesAreUnderWayAtOnce) {
   Communicator& ranks = *communicator();
   constexpr int kMany = 12;
   constexpr std::int64_t kCount = 30'000;
+  const ExchangeStats before = ranks.stats();
   std::vector<std::vector<float>> values;
   for (int i = 0; i < kMany; ++i) {
     values.push_back(values_of(ranks.rank(), kCount + i, static_cast<std::uint64_t>(i)));
     ranks.start(i, Exchange::all_reduce, values.back().data(), kCount + i);
   }
-  const ExchangeStats before = ranks.stats();
   for (int i = kMany; i-- > 0;) ranks.wait(i);
   for (int i = 0; i < kMany; ++i) {
     EXPECT_EQ(values[static_cast<std::size_t>(i)],

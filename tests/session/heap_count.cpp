@@ -10,9 +10,10 @@ namespace {
 
 std::atomic<std::int64_t> now{0}, most{0};
 
-void* give(std::size_t bytes) {
+/// Null where there is no memory.
+void* give(std::size_t bytes) noexcept {
   void* data = std::malloc(bytes);
-  if (data == nullptr) throw std::bad_alloc();
+  if (data == nullptr) return nullptr;
   // What the heap takes for it, with the word before it.
   const std::int64_t taken = now += static_cast<std::int64_t>(malloc_usable_size(data) + sizeof(std::size_t));
   std::int64_t seen = most;
@@ -30,9 +31,17 @@ void take(void* data) noexcept {
 }  // namespace
 
 void* operator new(std::size_t bytes) {
-  return give(bytes);
+  void* data = give(bytes);
+  if (data == nullptr) throw std::bad_alloc();
+  return data;
 }
 void* operator new[](std::size_t bytes) {
+  return operator new(bytes);
+}
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  return give(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
   return give(bytes);
 }
 void operator delete(void* data) noexcept {
