@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/kept_json.h"
 #include "base/text.h"
 #include "base/text_file.h"
 
@@ -22,7 +23,8 @@ constexpr std::array kPrefixes{"transformer.", "model."};
 std::map<std::string, std::string> read_index(const std::string& path) {
   const std::string text = read_file(path, kLongestIndex);
   if (nests_deeper_than(text, kDeepest)) throw UserError(path + " is nested too deeply for an index");
-  const nlohmann::json values = nlohmann::json::parse(text, nullptr, false);
+  const KeptJson<nlohmann::json> kept(nlohmann::json::parse(text, nullptr, false));
+  const nlohmann::json& values = *kept;
   const bool sound = values.is_object() && values.contains("weight_map") && values["weight_map"].is_object();
   if (!sound) throw UserError(path + " is no index of shards: it has no weight_map");
   std::map<std::string, std::string> shards;

@@ -132,14 +132,17 @@ class PlaceReader {
     if (attrs.layout != AttentionLayout::heads) return false;
     const auto sizes =
         ir::attention_sizes(attrs, {shape(op.inputs[0]), shape(op.inputs[1]), shape(op.inputs[2])});
+    // Heads of rows that hold `row` elements each.
+    const auto heads_of = [&](TensorId base, std::int64_t heads, std::int64_t length, std::int64_t row,
+                              std::int64_t offset) {
+      return TensorView(
+          base, {{sizes.batch, length * row}, {heads, sizes.width}, {length, row}, {sizes.width, 1}}, offset);
+    };
     const auto lies_as = [&](std::size_t k, std::int64_t heads, std::int64_t length, std::int64_t row,
                              std::int64_t offset) {
       const TensorView view = view_of(op.inputs[k]);
       return base_elements(view) == sizes.batch * length * row &&
-             view == TensorView(
-                         view.base(),
-                         {{sizes.batch, length * row}, {heads, sizes.width}, {length, row}, {sizes.width, 1}},
-                         offset);
+             view == heads_of(view.base(), heads, length, row, offset);
     };
     const std::int64_t q_row = sizes.heads * sizes.width;
     const std::int64_t kv_row = sizes.kv_heads * sizes.width;
@@ -170,10 +173,7 @@ class PlaceReader {
     }
     run.attrs = attrs;
     run.made = {sizes.batch, sizes.queries, q_row};
-    views_[place(op.outputs[0])] = TensorView(op.outputs[0], {{sizes.batch, sizes.queries * q_row},
-                                                              {sizes.heads, sizes.width},
-                                                              {sizes.queries, q_row},
-                                                              {sizes.width, 1}});
+    views_[place(op.outputs[0])] = heads_of(op.outputs[0], sizes.heads, sizes.queries, q_row, 0);
     in_place_[i] = std::move(run);
     return true;
   }
