@@ -14,7 +14,7 @@ class BatchWay : public CutWay {
   std::size_t axis_of(const ir::Shape& /*shape*/) const override { return 0; }
 
   /// Whether the op can run on slices and has something to gain by it: all that has samples has the batch of
-  /// them, and some of it is an image or a volume. Vectors of each sample are small.
+  /// them, and some of it is an image or a volume. Vectors of each sample are small, but in large batches.
   bool cuts(const ir::Graph& graph, const Op& op) const override {
     const ir::OpFacts& facts = ir::op_facts(op.kind);
     if (facts.cut_inputs == nullptr) return false;
@@ -25,6 +25,7 @@ class BatchWay : public CutWay {
       fits = fits && shape.rank() > 0 && shape[0] == batch_;
       wide = wide || (shape.rank() > 2 && shape.elements(2, shape.rank()) > 1);
     });
+    wide = wide || cut_bytes(graph, op) > kSliceBytes / 4;
     return fits && wide && (facts.can_cut == nullptr || facts.can_cut(Shaped(graph, op).shapes()));
   }
 
@@ -75,12 +76,15 @@ std::int64_t default_slice(const ir::Graph& network) {
   return samples;
 }
 
-ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples, CutInputs inputs) {
+ir::Graph cut_batch(ir::Graph graph, const BatchCut& cut) {
   const std::int64_t batch = batch_of(graph);
-  if (slice_samples <= 0 || batch <= slice_samples) return graph;
+  if (cut.slice_samples <= 0 || batch <= cut.slice_samples) return graph;
   // As few slices as hold no more than that each.
-  const std::int64_t slices = (batch + slice_samples - 1) / slice_samples;
-  return Cutter(std::move(graph), BatchWay(batch, inputs), static_cast<std::size_t>(slices)).run();
+  const auto slices = static_cast<std::size_t>((batch + cut.slice_samples - 1) / cut.slice_samples);
+  const BatchWay way(batch, cut.inputs);
+  std::vector<std::size_t> parts_by_op;
+  if (cut.by_width) parts_by_op = parts_by_width(graph, way, slices);
+  return Cutter(std::move(graph), way, slices, std::move(parts_by_op)).run();
 }
 
 }  // namespace penstock::lower

@@ -42,17 +42,52 @@ std::int64_t cut_bytes(const ir::Graph& graph, const Op& op) {
   return bytes;
 }
 
-Cutter::Cutter(ir::Graph graph, const CutWay& way, std::size_t parts)
-    : graph_(std::move(graph)), way_(way), parts_count_(parts), order_(parts) {
+bool has_halves(OpKind kind) {
+  return kind == OpKind::batch_norm_backward || kind == OpKind::batch_norm_silu_backward;
+}
+
+Halves halves_of(const ir::Graph& graph, const Op& op) {
+  auto attrs = op.attrs_as<ir::NormAttrs>();
+  const auto& in = op.inputs;
+  const bool silu = op.kind == OpKind::batch_norm_silu_backward;
+  const TensorId dgamma = op.outputs[1], dbeta = op.outputs[2];
+  ir::NormAttrs sums_attrs = attrs;
+  sums_attrs.add = false;
+  Op sums{silu ? OpKind::batch_norm_silu_backward_sums : OpKind::batch_norm_backward_sums,
+          op.phase,
+          op.name + ".sums",
+          silu ? in : ir::IdList{in[0], in[1], in[3], in[4]},
+          {dgamma, dbeta},
+          sums_attrs};
+  const ir::Shape& x = graph.tensor(in[0]).shape;
+  attrs.count = x[0] * x.elements(2, x.rank());
+  Op data{silu ? OpKind::batch_norm_silu_backward_data : OpKind::batch_norm_backward_data,
+          op.phase,
+          op.name,
+          {in.begin(), in.begin() + (silu ? 6 : 5)},
+          {op.outputs[0]},
+          attrs};
+  for (const TensorId sum : {dgamma, dbeta}) data.inputs.push_back(sum);
+  if (attrs.mask) {
+    sums.inputs.push_back(in[5]);
+    data.inputs.push_back(in[5]);
+  }
+  if (attrs.add) data.outputs.push_back(op.outputs[3]);
+  return {std::move(sums), std::move(data)};
+}
+
+Cutter::Cutter(ir::Graph graph, const CutWay& way, std::size_t parts, std::vector<std::size_t> parts_by_op)
+    : graph_(std::move(graph)), way_(way), all_parts_(parts), parts_by_op_(std::move(parts_by_op)) {
+  if (parts_by_op_.empty()) parts_by_op_.assign(graph_.ops.size(), parts);
   for (ir::Tensor& tensor : graph_.tensors) tensor.producer = ir::kNone;
-  // Turned round before each group.
-  std::iota(order_.rbegin(), order_.rend(), std::size_t{0});
 }
 
 ir::Graph Cutter::run() {
   std::vector<Op> ops;
   std::swap(ops, graph_.ops);
-  for (Op& op : ops) {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    Op& op = ops[i];
+    const std::size_t parts = parts_by_op_[i];
     if (op.kind == OpKind::input) {
       if (way_.comes_in_parts(graph_.tensor(op.outputs[0]).shape)) {
         inputs_in_parts_.push_back(std::move(op));
@@ -63,32 +98,33 @@ ir::Graph Cutter::run() {
       }
       continue;
     }
-    if (op.kind == OpKind::batch_norm_backward || op.kind == OpKind::batch_norm_silu_backward) {
-      auto [sums, data] = halves(op);
-      if (way_.cuts(graph_, sums)) {
-        take(std::move(sums));
-        take(std::move(data));
+    if (has_halves(op.kind)) {
+      auto [sums, data] = halves_of(graph_, op);
+      if (parts > 1 && way_.cuts(graph_, sums)) {
+        take(std::move(sums), parts);
+        take(std::move(data), parts);
         continue;
       }
     }
-    take(std::move(op));
+    take(std::move(op), parts);
   }
   finish_group();
   if (!inputs_in_parts_.empty()) {
-    for (std::size_t k = 0; k < parts_count_; ++k) bring_in(k);
+    for (std::size_t k = 0; k < all_parts_; ++k) bring_in(k);
   }
   for (Op& op : inputs_) graph_.add_op(std::move(op));
   return compact(std::move(graph_));
 }
 
-void Cutter::take(Op op) {
-  if (!way_.cuts(graph_, op)) {
+void Cutter::take(Op op, std::size_t parts) {
+  if (parts == 1 || !way_.cuts(graph_, op)) {
     if (group_.empty()) return append_whole(std::move(op));
     later_.insert(op.outputs.begin(), op.outputs.end());
     behind_.push_back(std::move(op));
     return;
   }
-  if (needs_whole_group(op)) finish_group();
+  if (parts != group_parts_ || needs_whole_group(op)) finish_group();
+  group_parts_ = parts;
   const ir::OpFacts& facts = ir::op_facts(op.kind);
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     (ir::letter_of(facts.cut_outputs, i) == 's' ? of_group_ : later_).insert(op.outputs[i]);
@@ -109,48 +145,24 @@ bool Cutter::needs_whole_group(const Op& op) const {
   return false;
 }
 
-/// Batch norm's gradient needs two sums over everything: they are made first.
-std::pair<Op, Op> Cutter::halves(const Op& op) const {
-  auto attrs = op.attrs_as<ir::NormAttrs>();
-  const auto& in = op.inputs;
-  const bool silu = op.kind == OpKind::batch_norm_silu_backward;
-  const TensorId dgamma = op.outputs[1], dbeta = op.outputs[2];
-  ir::NormAttrs sums_attrs = attrs;
-  sums_attrs.add = false;
-  Op sums{silu ? OpKind::batch_norm_silu_backward_sums : OpKind::batch_norm_backward_sums,
-          op.phase,
-          op.name + ".sums",
-          silu ? in : ir::IdList{in[0], in[1], in[3], in[4]},
-          {dgamma, dbeta},
-          sums_attrs};
-  const ir::Shape& x = graph_.tensor(in[0]).shape;
-  attrs.count = x[0] * x.elements(2, x.rank());
-  Op data{silu ? OpKind::batch_norm_silu_backward_data : OpKind::batch_norm_backward_data,
-          op.phase,
-          op.name,
-          {in.begin(), in.begin() + (silu ? 6 : 5)},
-          {op.outputs[0]},
-          attrs};
-  for (const TensorId sum : {dgamma, dbeta}) data.inputs.push_back(sum);
-  if (attrs.mask) {
-    sums.inputs.push_back(in[5]);
-    data.inputs.push_back(in[5]);
-  }
-  if (attrs.add) data.outputs.push_back(op.outputs[3]);
-  return {std::move(sums), std::move(data)};
-}
-
 void Cutter::finish_group() {
   std::vector<Op> group, behind;
   std::swap(group, group_);
   std::swap(behind, behind_);
   of_group_.clear();
   later_.clear();
-  if (!group.empty()) std::reverse(order_.begin(), order_.end());
-  if (order_.front() != 0) bring_all_in(group);
-  for (const std::size_t k : order_) {
-    if (reads_inputs_in_parts(group)) bring_in(k);
-    for (const Op& op : group) append_part(op, k);
+  if (!group.empty()) {
+    order_.resize(group_parts_);
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    backwards_ = !backwards_;
+    if (backwards_) {
+      std::reverse(order_.begin(), order_.end());
+      bring_all_in(group);
+    }
+    for (const std::size_t k : order_) {
+      if (reads_inputs_in_parts(group)) bring_in(k);
+      for (const Op& op : group) append_part(op, k);
+    }
   }
   for (const Op& op : group) {
     if (op.kind == OpKind::batch_norm_statistics) append_combination(op);
@@ -180,21 +192,21 @@ void Cutter::bring_in(std::size_t k) {
     const TensorId whole = op.outputs[0];
     const auto port = op.attrs_as<ir::PortAttrs>().port;
     const ir::Shape& shape = graph_.tensor(whole).shape;
-    const std::int64_t first = part_range(shape[way_.axis_of(shape)], k, parts_count_).first;
+    const std::int64_t first = part_range(shape[way_.axis_of(shape)], k, all_parts_).first;
     const TensorId part = graph_.add_input(fmt::format("{}.{}", graph_.tensor(whole).name, k),
-                                           graph_.tensor(whole).dtype, part_shape(whole, k));
+                                           graph_.tensor(whole).dtype, part_shape(whole, k, all_parts_));
     graph_.inputs.back().part_of = port;
     graph_.inputs.back().first = first;
     graph_.inputs[static_cast<std::size_t>(port)].tensor = ir::kNone;
-    parts_of(whole)[k] = part;
-    in_parts_.insert(whole);
+    parts_of(whole, all_parts_)[k] = part;
+    in_parts_[whole] = all_parts_;
   }
-  if (k + 1 == parts_count_) inputs_in_parts_.clear();
+  if (k + 1 == all_parts_) inputs_in_parts_.clear();
 }
 
 void Cutter::bring_all_in(const std::vector<Op>& readers) {
   if (!reads_inputs_in_parts(readers)) return;
-  for (std::size_t k = 0; k < parts_count_; ++k) bring_in(k);
+  for (std::size_t k = 0; k < all_parts_; ++k) bring_in(k);
 }
 
 /// What exists in parts only is put together for an op that is not cut. Inputs that come whole do so where
@@ -206,13 +218,14 @@ void Cutter::make_whole(TensorId id) {
     graph_.add_op(std::move(*input));
     inputs_.erase(input);
   }
-  if (!in_parts_.contains(id) || graph_.tensor(id).producer != ir::kNone) return;
+  const auto made = in_parts_.find(id);
+  if (made == in_parts_.end() || graph_.tensor(id).producer != ir::kNone) return;
   require(graph_.tensor(id).role != ir::Role::workspace, "a kernel's workspace cannot be put together");
   const auto axis = static_cast<std::int64_t>(way_.axis_of(graph_.tensor(id).shape));
   graph_.add_op({OpKind::concat,
                  phase_of(id),
                  graph_.tensor(id).name + ".whole",
-                 parts_.at(id),
+                 parts_of(id, made->second),
                  {id},
                  ir::AxisAttrs{axis}});
 }
@@ -221,38 +234,76 @@ ir::Phase Cutter::phase_of(TensorId id) const {
   return graph_.tensor(id).role == ir::Role::gradient ? ir::Phase::backward : ir::Phase::forward;
 }
 
-ir::Shape Cutter::part_shape(TensorId whole, std::size_t k) const {
+ir::Shape Cutter::part_shape(TensorId whole, std::size_t k, std::size_t parts) const {
   ir::Shape shape = graph_.tensor(whole).shape;
   const std::size_t axis = way_.axis_of(shape);
-  shape.set(axis, part_range(shape[axis], k, parts_count_).count);
+  shape.set(axis, part_range(shape[axis], k, parts).count);
   return shape;
 }
 
+/// Of the group's parts.
 TensorId Cutter::add_part(TensorId whole, std::size_t k, bool is_cut) {
   const ir::Tensor& tensor = graph_.tensor(whole);
   return graph_.add_tensor(name_of(tensor.name, ".", k), tensor.dtype,
-                           is_cut ? part_shape(whole, k) : tensor.shape, tensor.role);
+                           is_cut ? part_shape(whole, k, group_parts_) : tensor.shape, tensor.role);
 }
 
-std::vector<TensorId>& Cutter::parts_of(TensorId whole) {
-  auto [parts, is_new] = parts_.try_emplace(whole);
-  if (is_new) parts->second.assign(parts_count_, ir::kNone);
-  return parts->second;
+std::vector<TensorId>& Cutter::parts_of(TensorId whole, std::size_t parts) {
+  auto [found, is_new] = parts_.try_emplace({whole, parts});
+  if (is_new) found->second.assign(parts, ir::kNone);
+  return found->second;
 }
 
-/// Part `k` of a tensor; taken out of the whole where no cut op made it.
+/// Part `k` of the group's of a tensor; taken out of the whole where no cut op made it.
 TensorId Cutter::part_of(TensorId whole, std::size_t k) {
-  TensorId& part = parts_of(whole)[k];
-  if (part != ir::kNone) return part;
+  if (const TensorId part = parts_of(whole, group_parts_)[k]; part != ir::kNone) return part;
   require(graph_.tensor(whole).role != ir::Role::workspace, "a kernel's workspace cannot be cut");
+  const auto made = in_parts_.find(whole);
+  if (made != in_parts_.end() && graph_.tensor(whole).producer == ir::kNone)
+    return other_part_of(whole, k, made->second);
   make_whole(whole);
-  part = add_part(whole, k, true);
-  const ir::Shape& shape = graph_.tensor(whole).shape;
-  const std::size_t axis = way_.axis_of(shape);
+  const std::int64_t first =
+      part_range(graph_.tensor(whole).shape[way_.axis_of(graph_.tensor(whole).shape)], k, group_parts_).first;
+  return parts_of(whole, group_parts_)[k] =
+             taken_from(whole, first, part_shape(whole, k, group_parts_),
+                        name_of(graph_.tensor(whole).name, ".", k), phase_of(whole));
+}
+
+/// Part `k` of the group's of a tensor that another group `made` in more parts or in fewer.
+TensorId Cutter::other_part_of(TensorId whole, std::size_t k, std::size_t made) {
+  const ir::Tensor& tensor = graph_.tensor(whole);
+  const ir::Name name = name_of(tensor.name, fmt::format(".in{}.", group_parts_), k);
+  const std::vector<TensorId>& theirs = parts_of(whole, made);
+  const ir::Shape shape = part_shape(whole, k, group_parts_);
+  TensorId part = ir::kNone;
+  if (made > group_parts_) {
+    const std::size_t each = made / group_parts_;
+    const auto first = theirs.begin() + static_cast<std::ptrdiff_t>(k * each);
+    part = graph_.add_tensor(name, tensor.dtype, shape, tensor.role);
+    graph_.add_op({OpKind::concat,
+                   phase_,
+                   name,
+                   {first, first + static_cast<std::ptrdiff_t>(each)},
+                   {part},
+                   ir::AxisAttrs{static_cast<std::int64_t>(way_.axis_of(shape))}});
+  } else {
+    const std::size_t each = group_parts_ / made;
+    const std::int64_t extent = tensor.shape[way_.axis_of(tensor.shape)];
+    const std::int64_t first =
+        part_range(extent, k, group_parts_).first - part_range(extent, k / each, made).first;
+    part = taken_from(theirs[k / each], first, shape, name, phase_);
+  }
+  return parts_of(whole, group_parts_)[k] = part;
+}
+
+/// What begins at position `first` of the axis that is cut.
+TensorId Cutter::taken_from(TensorId from, std::int64_t first, const ir::Shape& shape, const ir::Name& name,
+                            ir::Phase phase) {
   ir::StridedAttrs attrs{std::vector<std::int64_t>(shape.rank(), 0),
                          std::vector<std::int64_t>(shape.rank(), 1)};
-  attrs.begin[axis] = part_range(shape[axis], k, parts_count_).first;
-  graph_.add_op({OpKind::slice, phase_of(whole), graph_.tensor(part).name, {whole}, {part}, attrs});
+  attrs.begin[way_.axis_of(shape)] = first;
+  const TensorId part = graph_.add_tensor(name, graph_.tensor(from).dtype, shape, graph_.tensor(from).role);
+  graph_.add_op({OpKind::slice, phase, name, {from}, {part}, attrs});
   return part;
 }
 
@@ -272,7 +323,7 @@ TensorId Cutter::rows_of(TensorId part, Range rows, const ir::Name& name) {
 /// Part `k` and what its neighbours have beside it.
 TensorId Cutter::with_border(TensorId whole, std::size_t k, Border border) {
   if (k == 0) border.before = 0;
-  if (k + 1 == parts_count_) border.behind = 0;
+  if (k + 1 == group_parts_) border.behind = 0;
   const TensorId part = part_of(whole, k);
   if (border.before == 0 && border.behind == 0) return part;
   std::vector<TensorId> pieces;
@@ -299,9 +350,21 @@ TensorId Cutter::with_border(TensorId whole, std::size_t k, Border border) {
   return wide;
 }
 
+/// What the forward half put together or cut again is made anew in the backward half, from what is held there
+/// anyway: to hold both would take more memory than to copy takes time.
+void Cutter::forget_other_parts() {
+  std::erase_if(parts_, [&](const auto& entry) {
+    const auto made = in_parts_.find(entry.first.first);
+    return made != in_parts_.end() && made->second != entry.first.second;
+  });
+}
+
 void Cutter::append_part(const Op& op, std::size_t k) {
+  if (op.phase == ir::Phase::backward && !in_backward_) forget_other_parts();
+  in_backward_ = in_backward_ || op.phase == ir::Phase::backward;
+  phase_ = op.phase;
   const ir::OpFacts& facts = ir::op_facts(op.kind);
-  Op part{op.kind, op.phase, name_of(op.name, ".", k), {}, {}, way_.attrs_of(graph_, op, k, parts_count_)};
+  Op part{op.kind, op.phase, name_of(op.name, ".", k), {}, {}, way_.attrs_of(graph_, op, k, group_parts_)};
   if (const auto* mean = op.attrs.get_if<ir::MeanAttrs>()) {
     // Of the labels, which are the second input forward and backward.
     const std::int64_t labels = graph_.tensor(op.inputs[1]).shape.elements();
@@ -330,8 +393,8 @@ void Cutter::append_part(const Op& op, std::size_t k) {
       continue;
     }
     const TensorId made = add_part(whole, k, letter == 's');
-    parts_of(whole)[k] = made;
-    if (letter == 's') in_parts_.insert(whole);
+    parts_of(whole, group_parts_)[k] = made;
+    if (letter == 's') in_parts_[whole] = group_parts_;
     part.outputs.push_back(made);
   }
   graph_.add_op(std::move(part));
@@ -343,7 +406,7 @@ void Cutter::append_part(const Op& op, std::size_t k) {
 /// Adds part `k`'s share of a sum to those before.
 void Cutter::append_sum(const Op& op, TensorId whole, std::size_t k) {
   if (k == order_.front()) {
-    sum_[whole] = parts_of(whole)[k];
+    sum_[whole] = parts_of(whole, group_parts_)[k];
     return;
   }
   const bool last = k == order_.back();
@@ -351,22 +414,27 @@ void Cutter::append_sum(const Op& op, TensorId whole, std::size_t k) {
   const TensorId total = last ? whole
                               : graph_.add_tensor(name, ir::DType::f32, ir::Shape(graph_.tensor(whole).shape),
                                                   graph_.tensor(whole).role);
-  graph_.add_op({OpKind::add, op.phase, name, {sum_.at(whole), parts_of(whole)[k]}, {total}, ir::NoAttrs{}});
+  graph_.add_op({OpKind::add,
+                 op.phase,
+                 name,
+                 {sum_.at(whole), parts_of(whole, group_parts_)[k]},
+                 {total},
+                 ir::NoAttrs{}});
   sum_[whole] = total;
-  if (last) parts_.erase(whole);
+  if (last) parts_.erase({whole, group_parts_});
 }
 
 void Cutter::append_combination(const Op& op) {
   Op combine{OpKind::combine_statistics, op.phase, op.name, {}, op.outputs, {}};
   ir::CombineAttrs attrs;
-  for (std::size_t k = 0; k < parts_count_; ++k) {
-    for (const TensorId whole : op.outputs) combine.inputs.push_back(parts_of(whole)[k]);
-    const ir::Shape x = part_shape(op.inputs[0], k);
+  for (std::size_t k = 0; k < group_parts_; ++k) {
+    for (const TensorId whole : op.outputs) combine.inputs.push_back(parts_of(whole, group_parts_)[k]);
+    const ir::Shape x = part_shape(op.inputs[0], k, group_parts_);
     attrs.counts.push_back(x[0] * x.elements(2, x.rank()));
   }
   combine.attrs = attrs;
   graph_.add_op(std::move(combine));
-  for (const TensorId whole : op.outputs) parts_.erase(whole);
+  for (const TensorId whole : op.outputs) parts_.erase({whole, group_parts_});
 }
 
 }  // namespace penstock::lower

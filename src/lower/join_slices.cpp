@@ -13,27 +13,27 @@ using ir::OpKind;
 using ir::TensorId;
 
 /// A slice that takes a range of one axis and all of the others.
-struct Range {
+struct AxisRange {
   std::int64_t axis = 0, begin = 0, count = 0;
 };
 
-std::optional<Range> range_of(const ir::Graph& graph, const Op& op) {
+std::optional<AxisRange> range_of(const ir::Graph& graph, const Op& op) {
   const ir::Shape& x = graph.tensor(op.inputs[0]).shape;
   const ir::Shape& y = graph.tensor(op.outputs[0]).shape;
   const auto& attrs = op.attrs_as<ir::StridedAttrs>();
   if (graph.tensor(op.inputs[0]).dtype != ir::DType::f32 || x.rank() != y.rank()) return std::nullopt;
-  std::optional<Range> range;
+  std::optional<AxisRange> range;
   for (std::size_t i = 0; i < x.rank(); ++i) {
     if (attrs.step[i] != 1) return std::nullopt;
     if (x[i] == y[i]) continue;
     if (range) return std::nullopt;
-    range = Range{static_cast<std::int64_t>(i), attrs.begin[i], y[i]};
+    range = AxisRange{static_cast<std::int64_t>(i), attrs.begin[i], y[i]};
   }
   return range;
 }
 
 struct Part {
-  Range range;
+  AxisRange range;
   OpId op = ir::kNone;
 };
 

@@ -39,14 +39,22 @@ ir::Graph slice_updates(ir::Graph graph, std::int64_t slice_bytes = std::int64_t
 /// micro-batch its own part of them).
 enum class CutInputs : std::uint8_t { in_parts, whole };
 
-/// Whole step, or evaluation -> the same on slices of the batch of at most `slice_samples` each: what has
-/// samples is a storage for each slice, and ops run slice by slice between the places where the whole batch
-/// must be known. Exact training of the whole batch: sums, and the statistics of batch norm, are put together
-/// in a fixed order. Ops on one vector a sample stay whole. 0, or not less than the batch: nothing is cut.
-ir::Graph cut_batch(ir::Graph graph, std::int64_t slice_samples, CutInputs inputs = CutInputs::in_parts);
+struct BatchCut {
+  std::int64_t slice_samples = 0;  ///< at most; 0, or not less than the batch: nothing is cut
+  CutInputs inputs = CutInputs::in_parts;
+  /// Regions of narrower ops run on slices of more samples. For a step that holds for its backward half what
+  /// one region hands to the next: an evaluation would have to hold it for that alone.
+  bool by_width = false;
+};
 
-/// Samples of the slices that suit a network. They depend on the network, its batch and its images alone,
-/// because the last bits of results depend on them. 0: the batch is not to be cut.
+/// Whole step, or evaluation -> the same on slices of the batch: what has samples is a storage for each
+/// slice, and ops run slice by slice between the places where the whole batch must be known. Exact training
+/// of the whole batch: sums, and the statistics of batch norm, are put together in a fixed order. Ops on one
+/// vector a sample stay whole.
+ir::Graph cut_batch(ir::Graph graph, const BatchCut& cut);
+
+/// Samples of the slices that suit a network's widest op. They depend on the network, its batch and its
+/// images alone, because the last bits of results depend on them. 0: the batch is not to be cut.
 std::int64_t default_slice(const ir::Graph& network);
 
 /// Whole step, or evaluation, on slices or not -> the same on bands of each image, or volume: so many of

@@ -34,9 +34,11 @@ Program make_program(const Network& network, const ProgramRequest& request) {
     lower::LowerOptions how;
     how.exchange = request.exchange;
     how.clip_norm = request.optimizer->clip_norm;
-    ir::Graph step = lower::cut_batch(
-        training_graph(network, *request.optimizer, request.repeat_cheap), request.slice_samples,
-        request.accumulate > 1 ? lower::CutInputs::whole : lower::CutInputs::in_parts);
+    lower::BatchCut cut{request.slice_samples};
+    if (request.accumulate > 1) cut.inputs = lower::CutInputs::whole;
+    // Bands are for one image that is too wide: all of them are cut alike.
+    cut.by_width = bands == 1;
+    ir::Graph step = lower::cut_batch(training_graph(network, *request.optimizer, request.repeat_cheap), cut);
     step = lower::accumulate(lower::cut_images(std::move(step), bands), request.accumulate);
     program.training = std::make_unique<lower::Executable>(lower::lower(step, *program.backend, how));
     if (request.variants) lower::add_variants(*program.training, *program.backend);
@@ -44,7 +46,7 @@ Program make_program(const Network& network, const ProgramRequest& request) {
   if (request.evaluation) {
     const ir::Graph graph =
         lower::cut_images(lower::cut_batch(lower::fuse(lower::for_evaluation(models::graph_of(network))),
-                                           request.slice_samples),
+                                           {request.slice_samples}),
                           bands);
     program.evaluation = std::make_unique<lower::Executable>(
         lower::lower(graph, *program.backend, {}, program.training.get()));

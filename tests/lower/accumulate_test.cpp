@@ -128,7 +128,7 @@ TEST(Accumulate, SlicesOfTheBatchWithinMicroBatches) {
   const ir::SgdAttrs attrs{.momentum = 0.9F};
   const Outcome whole = run_steps(*backend, image_step(8, attrs), 0, 2);
   const ir::Graph step =
-      lower::accumulate(lower::cut_batch(image_step(4, attrs), 2, lower::CutInputs::whole), 2);
+      lower::accumulate(lower::cut_batch(image_step(4, attrs), {2, lower::CutInputs::whole}), 2);
   expect_near(run_steps(*backend, step, 0, 2), whole, 2e-4);
 }
 

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
+
+#include <regex>
 
 #include "lower/count_ops.h"
 #include "lower/cut_outcome.h"
@@ -33,7 +36,7 @@ TEST(CutBatch, TrainsAsTheWholeDoesWithinRounding) {
     const ir::Graph step = step_to_cut(varied_network(6));
     const CutOutcome whole = run_cut_steps(*backend, step);
     for (const std::int64_t samples : {4, 3, 2, 1}) {
-      EXPECT_LT(outcome_difference(run_cut_steps(*backend, lower::cut_batch(step, samples)), whole), 2e-4)
+      EXPECT_LT(outcome_difference(run_cut_steps(*backend, lower::cut_batch(step, {samples})), whole), 2e-4)
           << "slices of " << samples << ", " << backend->name();
     }
   }
@@ -44,7 +47,7 @@ TEST(CutBatch, ALossOfImagesIsCut) {
   for (const bool fast : {false, true}) {
     const auto backend = fast ? kernels::make_cpu_backend() : kernels::make_reference_backend();
     const ir::Graph step = step_to_cut(segmenting_network(5));
-    const ir::Graph cut = lower::cut_batch(step, 2);
+    const ir::Graph cut = lower::cut_batch(step, {2});
     EXPECT_LT(outcome_difference(run_cut_steps(*backend, cut), run_cut_steps(*backend, step)), 2e-4);
     for (const ir::Tensor& tensor : cut.tensors)
       EXPECT_TRUE(tensor.shape.rank() < 3 || tensor.shape[0] != 5) << tensor.name.text();
@@ -71,13 +74,13 @@ TEST(CutBatch, EvaluationIsCutToo) {
   const auto backend = kernels::make_cpu_backend();
   const ir::Graph evaluation = lower::fuse(lower::for_evaluation(varied_network(5)));
   const CutOutcome whole = run_cut_steps(*backend, evaluation);
-  const CutOutcome cut = run_cut_steps(*backend, lower::cut_batch(evaluation, 2));
+  const CutOutcome cut = run_cut_steps(*backend, lower::cut_batch(evaluation, {2}));
   EXPECT_LT(outcome_difference(cut, whole), 1e-5);
 }
 
 /// Right answers are counted slice by slice, and labels of points are not put together.
 TEST(CutBatch, RightAnswersAreCountedInSlices) {
-  const ir::Graph cut = lower::cut_batch(lower::fuse(lower::for_evaluation(segmenting_network(5))), 2);
+  const ir::Graph cut = lower::cut_batch(lower::fuse(lower::for_evaluation(segmenting_network(5))), {2});
   ir::verify(cut);
   EXPECT_EQ(count(cut, ir::OpKind::count_correct), 3);
   for (const ir::Op& op : cut.ops) EXPECT_FALSE(op.kind == ir::OpKind::concat && op.name == "labels.whole");
@@ -86,7 +89,7 @@ TEST(CutBatch, RightAnswersAreCountedInSlices) {
 
 TEST(CutBatch, NothingWideIsWholeAnyMore) {
   const ir::Graph step = step_to_cut(varied_network(8));
-  const ir::Graph cut = lower::cut_batch(step, 2);
+  const ir::Graph cut = lower::cut_batch(step, {2});
   const auto widest = [](const ir::Graph& graph) {
     std::int64_t bytes = 0;
     for (const ir::Tensor& tensor : graph.tensors) {
@@ -111,7 +114,7 @@ TEST(CutBatch, RunsSliceBySlice) {
   auto x = b.relu(b.conv("conv1", b.images(), 8, {.kernel = {3}, .padding = {1}}));
   x = b.relu(b.conv("conv2", x, 8, {.kernel = {3}, .padding = {1}}));
   const ir::Graph network = b.finish(b.linear("fc", b.flatten(b.global_avg_pool(x)), 7));
-  const ir::Graph cut = lower::cut_batch(lower::fuse(lower::for_evaluation(network)), 2);
+  const ir::Graph cut = lower::cut_batch(lower::fuse(lower::for_evaluation(network)), {2});
   std::vector<std::string> convolutions;
   for (const ir::Op& op : cut.ops) {
     if (op.kind == ir::OpKind::conv) convolutions.push_back(op.name);
@@ -121,7 +124,7 @@ TEST(CutBatch, RunsSliceBySlice) {
 
 /// Slice after slice of the images, each where it is needed first, then the labels.
 TEST(CutBatch, ImagesComeInSlicesAndLabelsBehindThem) {
-  const ir::Graph cut = lower::cut_batch(step_to_cut(varied_network(5)), 2);
+  const ir::Graph cut = lower::cut_batch(step_to_cut(varied_network(5)), {2});
   std::vector<std::string> order;
   for (const ir::Op& op : cut.ops) {
     if (op.kind == ir::OpKind::input || op.kind == ir::OpKind::conv) order.push_back(op.name);
@@ -139,10 +142,78 @@ TEST(CutBatch, ImagesComeInSlicesAndLabelsBehindThem) {
   EXPECT_EQ(cut.find_input("images.0"), ir::kNone);
 }
 
+/// Three stages, each with a quarter of the points of the one before.
+ir::Graph narrowing_network(std::int64_t batch) {
+  ClassifierBuilder b("narrowing", {batch, 3, 16, 16});
+  Value x = b.images();
+  for (int stage = 1; stage <= 3; ++stage) {
+    if (stage > 1) x = b.max_pool(x, {.kernel = {2}, .stride = {2}});
+    for (int i = 1; i <= 4; ++i) {
+      const std::string name = fmt::format("{}.{}", stage, i);
+      const Value y =
+          b.batch_norm(name + ".norm", b.conv(name, x, 8, {.kernel = {3}, .padding = {1}, .bias = false}));
+      x = b.relu(i == 1 ? y : b.add(y, x));
+    }
+  }
+  return b.finish(b.linear("fc", b.flatten(b.global_avg_pool(x)), 7));
+}
+
+TEST(CutBatch, NarrowRegionsRunInFewerSlices) {
+  const ir::Graph step = step_to_cut(narrowing_network(8));
+  const ir::Graph cut = lower::cut_batch(step, {.slice_samples = 1, .by_width = true});
+  std::map<char, int> convolutions;  // by stage
+  for (const ir::Op& op : cut.ops) {
+    if (op.kind == ir::OpKind::conv) ++convolutions[op.name.text()[0]];
+  }
+  EXPECT_EQ(convolutions, (std::map<char, int>{{'1', 4 * 8}, {'2', 4 * 4}, {'3', 4}}));
+}
+
+TEST(CutBatch, RegionsOfTheirOwnTrainAsTheWholeDoesWithinRounding) {
+  for (const bool fast : {false, true}) {
+    const auto backend = fast ? kernels::make_cpu_backend() : kernels::make_reference_backend();
+    for (const ir::Graph& network : {narrowing_network(6), varied_network(6)}) {
+      const ir::Graph step = step_to_cut(network);
+      const CutOutcome whole = run_cut_steps(*backend, step);
+      for (const std::int64_t samples :
+           fast ? std::vector<std::int64_t>{3, 2, 1} : std::vector<std::int64_t>{1}) {
+        const ir::Graph cut = lower::cut_batch(step, {.slice_samples = samples, .by_width = true});
+        EXPECT_LT(outcome_difference(run_cut_steps(*backend, cut), whole), 2e-4)
+            << network.name << ", slices of " << samples << ", " << backend->name();
+      }
+    }
+  }
+}
+
+/// What the forward half copies from region to region is not held for the backward half.
+TEST(CutBatch, CopiesBetweenRegionsEndWithTheirHalf) {
+  const ir::Graph cut =
+      lower::cut_batch(step_to_cut(narrowing_network(8)), {.slice_samples = 1, .by_width = true});
+  int copies = 0;
+  for (const ir::Op& op : cut.ops) {
+    for (const ir::TensorId id : op.inputs) {
+      if (!std::regex_search(cut.tensor(id).name.text(), std::regex("\\.in[0-9]+\\."))) continue;
+      EXPECT_EQ(cut.op(cut.tensor(id).producer).phase, op.phase) << op.name.text();
+      ++copies;
+    }
+  }
+  EXPECT_GT(copies, 0);
+}
+
+/// A batch of vectors that is large by itself: weights are there once, and slices beside them.
+TEST(CutBatch, LargeBatchesOfVectorsAreCut) {
+  ClassifierBuilder b("vectors", {1024, 4, 64, 64});
+  const ir::Graph network = b.finish(b.linear("fc", b.flatten(b.images()), 32));
+  const ir::Graph step = step_to_cut(network);
+  EXPECT_GT(count(lower::cut_batch(step, {.slice_samples = 64, .by_width = true}), ir::OpKind::linear), 1);
+  ClassifierBuilder small("vectors", {64, 4, 64, 64});
+  const ir::Graph few = step_to_cut(small.finish(small.linear("fc", small.flatten(small.images()), 32)));
+  EXPECT_EQ(count(lower::cut_batch(few, {.slice_samples = 8, .by_width = true}), ir::OpKind::linear), 1);
+}
+
 TEST(CutBatch, WhatIsNoLargerThanASliceStaysAsItIs) {
   const ir::Graph step = step_to_cut(varied_network(4));
-  EXPECT_EQ(ir::print(lower::cut_batch(step, 4)), ir::print(step));
-  EXPECT_EQ(ir::print(lower::cut_batch(step, 0)), ir::print(step));
+  EXPECT_EQ(ir::print(lower::cut_batch(step, {4})), ir::print(step));
+  EXPECT_EQ(ir::print(lower::cut_batch(step, {0})), ir::print(step));
 }
 
 /// What the heap gave out and was not given back.
@@ -158,7 +229,7 @@ TEST(CutBatch, AnOpMoreTakesLittle) {
     std::int64_t bytes, ops;
   };
   const auto taken = [&](std::int64_t batch) {
-    const ir::Graph step = lower::cut_batch(step_to_cut(segmenting_network(batch)), 2);
+    const ir::Graph step = lower::cut_batch(step_to_cut(segmenting_network(batch)), {2});
     const std::int64_t before = heap_bytes();
     const lower::Executable executable = lower::lower(step, *backend);
     return Taken{heap_bytes() - before, static_cast<std::int64_t>(executable.graph.ops.size())};

@@ -68,7 +68,7 @@ TEST(CutImages, TrainsAsTheWholeDoesWithinRounding) {
 TEST(CutImages, GoesWithSlicesOfTheBatch) {
   const auto backend = kernels::make_cpu_backend();
   const ir::Graph step = step_to_cut(segmenting_unet(3, {16, 12}));
-  const ir::Graph cut = lower::cut_images(lower::cut_batch(step, 1), 2);
+  const ir::Graph cut = lower::cut_images(lower::cut_batch(step, {1}), 2);
   EXPECT_LT(outcome_difference(run_cut_steps(*backend, cut), run_cut_steps(*backend, step)), 2e-4);
   std::vector<std::string> inputs;
   for (const ir::Op& op : cut.ops) {

@@ -75,6 +75,12 @@ double flops(const Shape& x, const Shape& weights) {
   return 2 * static_cast<double>(x.elements(0, x.rank() - 1)) * static_cast<double>(weights.elements());
 }
 
+/// One vector a sample. The gradient of the weights is not cut: all slices of the batch would have all of it
+/// in memory, which slice_updates() has in slices of its own.
+bool has_vectors(const OpShapes& op) {
+  return op.in[0].rank() == 2 && op.out[0].rank() == 2;
+}
+
 }  // namespace
 
 std::vector<OpFacts> product_ops() {
@@ -84,12 +90,14 @@ std::vector<OpFacts> product_ops() {
       row<LinearAttrs>(linear, "linear", {2, 3}, {1, 1})
           .infers(linear_shape)
           .costs([](const OpShapes& op) { return flops(op.out[0], op.in[1]); })
+          .cuts("sw", "s", has_vectors)
           .is(dear),
       row<LinearAttrs>(linear_backward_data, "linear_backward_data", {2, 2}, {1, 1})
           .checks([](const OpShapes& op) {
             expect_backward_of(linear, op.attrs, {op.out[0], op.in[1]}, op.in[0]);
           })
           .costs([](const OpShapes& op) { return flops(op.in[0], op.in[1]); })
+          .cuts("sw", "s", has_vectors)
           .is(dear),
       row<LinearAttrs>(linear_backward_weights, "linear_backward_weights", {2, 2}, {1, 2})
           .checks(check_linear_backward_weights)

@@ -19,6 +19,23 @@ std::int64_t shared_block(const ir::Layout& given, const ir::Shape& whole,
   return fits ? view->block : 1;
 }
 
+/// Along the batch: samples lie one behind the other in every layout that can be walked.
+Selection select_concat_of_samples(const Request& request) {
+  Selection selection = request.plain_selection();
+  for (std::size_t i = 0; i < request.op.inputs.size() && selection.outputs[0].is_plain(); ++i) {
+    const ir::Layout given = request.given_or_plain(i);
+    if (view_of(request.input(i).shape, given))
+      selection.outputs[0] = layout_like(request.output_dims(0), given);
+  }
+  std::vector<std::int64_t> pieces;
+  for (std::size_t i = 0; i < request.op.inputs.size(); ++i) {
+    selection.inputs[i] = layout_like(request.input_dims(i), selection.outputs[0]);
+    pieces.push_back(floats_of(request.input(i), selection.inputs[i]));
+  }
+  selection.kernel = native::make_concat(1, pieces);
+  return selection;
+}
+
 }  // namespace
 
 /// concat and split: copies of whole pieces, in blocks of channels where the boundaries allow, otherwise
@@ -26,6 +43,7 @@ std::int64_t shared_block(const ir::Layout& given, const ir::Shape& whole,
 Selection select_concat(const Request& request) {
   const bool joins = request.op.kind == ir::OpKind::concat;
   const auto axis = static_cast<std::size_t>(request.op.attrs_as<ir::AxisAttrs>().axis);
+  if (joins && axis == 0) return select_concat_of_samples(request);
   const auto& part_ids = joins ? request.op.inputs : request.op.outputs;
   const ir::Shape& whole = joins ? request.output(0).shape : request.input(0).shape;
   std::vector<const ir::Shape*> parts;

@@ -48,6 +48,13 @@ std::shared_ptr<const Kernel> make_concat(std::int64_t outer, std::vector<std::i
   return make_kernel([outer, whole, pieces = std::move(pieces)](const KernelArgs& args) {
     float* y = floats_out(args, 0);
     const auto count = static_cast<std::int64_t>(pieces.size());
+    if (outer == 1) {
+      for (std::size_t k = 0; k < pieces.size(); ++k) {
+        copy_in_parallel(floats_in(args, k), y, pieces[k]);
+        y += pieces[k];
+      }
+      return;
+    }
 #pragma omp parallel for schedule(static)
     for (std::int64_t i = 0; i < outer; ++i) {
       float* to = y + i * whole;
