@@ -68,6 +68,52 @@ void add_attention(Cases& cases) {
                    false});
 }
 
+/// Sizes that fast kernels treat in their own ways.
+void add_long_attention(Cases& cases) {
+  const OpKind kind = OpKind::attention;
+  const auto packed = AttentionLayout::packed;
+  const auto rows = AttentionLayout::rows;
+  const auto heads = AttentionLayout::heads;
+  const std::size_t first = cases.size();
+  // A vision transformer's tokens; heads that are one, two and three vectors and a bit wide.
+  cases.push_back({"attention_images", kind, attention(packed, 2, 2, false), {{{1, 197, 384}}}, {}, false});
+  cases.push_back({"attention_wide_heads", kind, attention(packed, 1, 1, true), {{{2, 87, 120}}}, {}, false});
+  cases.push_back(
+      {"attention_vector_heads", kind, attention(packed, 4, 2, true), {{{1, 75, 136}}}, {}, false});
+  cases.push_back(
+      {"attention_odd_heads", kind, attention(packed, 2, 1, false, 0.2F), {{{1, 34, 204}}}, {}, false});
+  // One query, as when a text is written; two keys; blocks of keys that some queries do not see at all.
+  cases.push_back({"attention_one_query",
+                   kind,
+                   attention(rows, 2, 1, false),
+                   {{{2, 1, 64}}, {{2, 300, 32}}, {{2, 300, 32}}},
+                   {},
+                   false});
+  cases.push_back({"attention_two_keys",
+                   kind,
+                   attention(rows, 1, 1, true),
+                   {{{1, 30, 20}}, {{1, 2, 20}}, {{1, 2, 20}}},
+                   {},
+                   false});
+  cases.push_back(
+      {"attention_blocks_causal", kind, attention(packed, 2, 1, true, 0.1F), {{{1, 530, 64}}}, {}, false});
+  cases.push_back(
+      {"attention_more_queries",
+       kind,
+       attention(heads, 2, 2, true),
+       {{{1, 2, 300, 24}}, {{1, 2, 40, 24}}, {{1, 2, 40, 24}}, fixed({1, 1, 300, 40}, Fill::kept)},
+       {},
+       false});
+  cases.push_back(
+      {"attention_blocks_mask",
+       kind,
+       attention(heads, 2, 1, false),
+       {{{1, 2, 90, 33}}, {{1, 1, 290, 33}}, {{1, 1, 290, 33}}, fixed({1, 2, 90, 290}, Fill::kept)},
+       {},
+       false});
+  for (std::size_t i = first; i < cases.size(); ++i) cases[i].in_pytorch = false;
+}
+
 void add_text_norms(Cases& cases) {
   const OpKind kind = OpKind::layer_norm;
   const auto attrs = [](bool rms, bool add) { return ir::LayerNormAttrs{1e-5F, rms, add}; };
@@ -174,6 +220,7 @@ void add_output_losses(Cases& cases) {
 std::vector<OpCase> text_cases() {
   Cases cases;
   add_attention(cases);
+  add_long_attention(cases);
   add_text_norms(cases);
   add_linear(cases);
   add_embeddings(cases);

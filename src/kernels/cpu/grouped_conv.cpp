@@ -1,6 +1,7 @@
 #include "kernels/cpu/channel_layout.h"
 #include "kernels/cpu/conv_problem.h"
 #include "kernels/native/conv_kernels.h"
+#include "kernels/native/wide_table.h"
 
 namespace penstock::kernels::cpu {
 namespace {
@@ -21,7 +22,7 @@ bool fits_blocks(const Request& request, const ConvTensor& tensor) {
 /// The library has nothing for groups below a whole block of channels but AVX2's code, in blocks of eight;
 /// all that follows would take over these.
 std::optional<Selection> select_grouped_conv(const Request& request) {
-  if (native::wide() == nullptr || !has_wide_vectors()) return std::nullopt;
+  if (native::wide() == nullptr) return std::nullopt;
   const ConvProblem problem(request);
   const Dims src = problem.src.plain.get_dims();
   const Dims dst = problem.dst.plain.get_dims();

@@ -57,12 +57,4 @@ struct GroupedGradient {
   }
 };
 
-/// Kernels that are made for AVX-512 alone; null where the processor has none.
-struct WideTable {
-  void (*grouped_conv)(const GroupedConv& conv);
-  void (*grouped_gradient)(const GroupedGradient& conv);
-};
-
-const WideTable* wide();
-
 }  // namespace penstock::kernels::native

@@ -5,23 +5,9 @@
 #include "kernels/native/channel_view.h"
 #include "kernels/native/conv_kernels.h"
 #include "kernels/native/simd/table.h"
+#include "kernels/native/wide_table.h"
 
 namespace penstock::kernels::native {
-
-#ifdef PENSTOCK_HAS_AVX512_BUILD
-namespace avx512 {
-const WideTable& wide_table();
-}  // namespace avx512
-#endif
-
-const WideTable* wide() {
-#ifdef PENSTOCK_HAS_AVX512_BUILD
-  static const bool kWide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  if (kWide) return &avx512::wide_table();
-#endif
-  return nullptr;
-}
 
 namespace {
 

@@ -22,6 +22,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(penstock_kernels_avx512 PRIVATE PENSTOCK_SIMD=avx512)
   target_link_libraries(penstock_kernels_avx512 PRIVATE OpenMP::OpenMP_CXX)
   target_sources(penstock_kernels PRIVATE $<TARGET_OBJECTS:penstock_kernels_avx512>)
-  set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/../grouped_kernels.cpp
+  set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/../wide_table.cpp
                APPEND PROPERTY COMPILE_DEFINITIONS PENSTOCK_HAS_AVX512_BUILD)
 endif()

@@ -2,6 +2,7 @@
 
 #include "kernels/native/simd/program_table.h"
 #include "kernels/native/simd/text_table.h"
+#include "kernels/native/wide_table.h"
 
 namespace penstock::kernels::native {
 
@@ -26,6 +27,18 @@ bool is_wide() {
   return kWide;
 }
 
+/// AVX2's with what there is for AVX-512.
+TextTable widened(const WideTable& wide) {
+  TextTable table = avx2::text_table();
+  table.attention = wide.attention;
+  table.attention_floats = wide.attention_floats;
+  table.attention_backward = wide.attention_backward;
+  table.attention_backward_floats = wide.attention_backward_floats;
+  table.gelu = wide.gelu;
+  table.gelu_backward = wide.gelu_backward;
+  return table;
+}
+
 }  // namespace
 #endif
 
@@ -38,6 +51,10 @@ const SimdTable& simd() {
 
 const TextTable& text_simd() {
 #ifdef PENSTOCK_HAS_AVX2_BUILD
+  if (wide() != nullptr) {
+    static const TextTable kTable = widened(*wide());
+    return kTable;
+  }
   if (is_wide()) return avx2::text_table();
 #endif
   return baseline::text_table();
