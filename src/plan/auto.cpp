@@ -8,6 +8,7 @@
 #include "plan/budget_error.h"
 #include "plan/droppable.h"
 #include "plan/policies.h"
+#include "plan/price_update.h"
 #include "plan/race.h"
 #include "plan/segment_search.h"
 #include "plan/tier_drops.h"
@@ -25,6 +26,10 @@ constexpr int kSearchPlans = 400;
 /// Where the tier's space is limited: how often more or less is dropped until that suffices, which share of
 /// it is as good as all, and how far one that failed is kept away from.
 constexpr int kTierRounds = 8;
+/// So many plans at least that may take more of it, and so many that change single gaps in a long step.
+constexpr int kFewestBeyond = 6, kPolishPlans = 2;
+/// After so many updates by one plan's stalls, a second of transfer is worth about one where it stalls.
+constexpr int kPriceRounds = 4;
 constexpr double kNearlyAll = 0.97, kLess = 0.02;
 /// Over more ops than these, other policies' plans are not tried where the tier's space is limited.
 constexpr int kLongSearch = 10000;
@@ -51,9 +56,11 @@ class Search {
       try_policy([&] { return plan_pooch(problem_, profile_); });
     }
     if (!problem_.boundary) {
-      if (swapping_ != nullptr) keep_within_tier();
-      // Where only a plan's existence is asked for, a long search ends here.
-      if (swapping_ != nullptr && any_ && size_of(problem_) > kLongSearch) return best_or_refuse();
+      if (swapping_ != nullptr) {
+        look_at_swapping();
+        keep_within_tier();
+        if (size_of(problem_) > kLongSearch) return search_on_within_tier();
+      }
       Trial trial = trials_.fresh();
       trials_.bid(trial, recompute_ ? contest_.plans_left() / 12 : contest_.plans_left());
       if (recompute_) recompute(std::move(trial));
@@ -76,6 +83,15 @@ class Search {
     return best;
   }
 
+  /// The rest of a long search: again, from the prices that were found. Where only a plan's existence is
+  /// asked for, there is nothing more to do.
+  Plan search_on_within_tier() {
+    while (!any_ && contest_.has_best() && contest_.plans_left() > kFewestBeyond) keep_within_tier();
+    contest_.allow(kPolishPlans);
+    if (trials_.best() && !contest_.is_done()) polish(contest_, std::move(*trials_.best()));
+    return best_or_refuse();
+  }
+
   static int size_of(const Problem& problem) { return static_cast<int>(problem.ops.size()); }
 
   template <typename Make>
@@ -88,18 +104,43 @@ class Search {
     }
   }
 
-  /// Finds what must be dropped in all trials, so that the rest has enough space on the tier.
+  /// What the step would do if the tier had space enough, with prices by which transfers and computing again
+  /// were weighed; the plan is the contest's best beyond the space, or its best.
+  Trial search_beyond_space() {
+    trials_.always_drop(SwapSet(problem_));
+    if (any_) return trials_.fresh();
+    contest_.look_beyond_space(true);
+    Trial trial = race(trials_, droppable_, std::max(kFewestBeyond, contest_.plans_left() / 4));
+    contest_.look_beyond_space(false);
+    return trial;
+  }
+
+  /// All that can be computed again, and prices where the plan that swaps whatever it can has to wait.
+  void look_at_swapping() {
+    droppable_ = find_droppable(problem_, profile_, recomputer_, DropGaps::all);
+    TransferPrices prices = trials_.fresh().prices;
+    const Simulation swapped = simulate(problem_, *swapping_, profile_, true);
+    for (int round = 0; round < kPriceRounds; ++round) update_prices(swapped, prices);
+    trials_.start_from(std::move(prices));
+  }
+
+  /// Finds what must be dropped in all trials, so that the rest has enough space on the tier: what is better
+  /// computed again even where there is space, and as much besides as lacks.
   void keep_within_tier() {
-    droppable_ = find_droppable(problem_, profile_, recomputer_,
-                                swapping_ != nullptr ? DropGaps::all : DropGaps::between_phases);
-    const TierDrops drops(problem_, *swapping_, droppable_, recomputer_);
+    const Trial beyond = search_beyond_space();
+    sort_by_cost(droppable_, beyond.prices);
+    trials_.start_from(beyond.prices);
+    const std::optional<Plan> plan = contest_.take_best_beyond();
+    if (contest_.has_best() && beyond.seconds <= contest_.best_seconds()) return;  // It has space enough.
+    const TierDrops drops(problem_, plan ? *plan : *swapping_, droppable_, recomputer_);
     const auto all = static_cast<double>(problem_.tier_bytes);
     std::optional<SwapSet> enough;
     double space = all, too_much = std::numeric_limits<double>::infinity();
     for (int round = 0; round < kTierRounds && !contest_.is_done(); ++round) {
       SwapSet gaps = drops.within(static_cast<std::int64_t>(space));
+      gaps.add(beyond.dropped);
       trials_.always_drop(gaps);
-      Trial trial = trials_.fresh();
+      Trial trial = beyond;
       trials_.run(trial);
       const auto taken = static_cast<double>(contest_.tier_bytes());
       if (trial.seconds < std::numeric_limits<double>::infinity()) {

@@ -6,13 +6,55 @@
 namespace penstock::plan {
 namespace {
 
-/// A gap within a phase is worth a look if so many ops lie in it.
-constexpr Position kLongGap = 24;
-
 /// Values of at least these parts of the memory pass, in one set or another.
 constexpr std::int64_t kPassingParts[] = {6, 10, 20};
 
+/// Whether an op not far from this one uses the storage, so that it is in memory about then.
+bool is_at_hand(const StorageInfo& storage, Position at) {
+  const auto next =
+      std::lower_bound(storage.accesses.begin(), storage.accesses.end(), at - kLongGap + 1,
+                       [](const Access& access, Position limit) { return access.position < limit; });
+  return next != storage.accesses.end() && next->position < at + kLongGap;
+}
+
+double source_seconds(const Problem& problem, const Profile& profile, const std::vector<ir::OpId>& chain,
+                      Position at) {
+  double bytes = 0;
+  for (const ir::StorageId s : sources_of(problem, chain)) {
+    const StorageInfo& storage = problem.storage(s);
+    if (storage.swappable && !is_at_hand(storage, at)) bytes += static_cast<double>(storage.size_bytes);
+  }
+  return bytes / profile.tier.read_bandwidth;
+}
+
 }  // namespace
+
+std::vector<ir::StorageId> sources_of(const Problem& problem, const std::vector<ir::OpId>& chain) {
+  std::vector<ir::TensorId> made;
+  std::vector<ir::StorageId> found;
+  for (const ir::OpId op : chain) {
+    for (const ir::TensorId input : problem.graph->op(op).inputs) {
+      const ir::StorageId storage = problem.graph->tensor(input).storage;
+      const bool known = std::find(made.begin(), made.end(), input) != made.end() ||
+                         std::find(found.begin(), found.end(), storage) != found.end();
+      if (!known && !problem.storage(storage).carried) found.push_back(storage);
+    }
+    for (const ir::TensorId output : problem.graph->op(op).outputs) made.push_back(output);
+  }
+  return found;
+}
+
+void sort_by_cost(std::vector<Droppable>& droppable, const TransferPrices& prices) {
+  const auto cost = [&](const Droppable& gap) {
+    const double read_price = prices.read[static_cast<std::size_t>(gap.to)];
+    const double write_price = prices.write[static_cast<std::size_t>(gap.from)];
+    return (gap.seconds + (gap.source_seconds - gap.read_seconds) * read_price -
+            gap.write_seconds * write_price) /
+           gap.read_seconds;
+  };
+  std::stable_sort(droppable.begin(), droppable.end(),
+                   [&](const Droppable& a, const Droppable& b) { return cost(a) < cost(b); });
+}
 
 std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer,
                                       DropGaps gaps) {
@@ -31,7 +73,8 @@ std::vector<Droppable> find_droppable(const Problem& problem, const Profile& pro
       if (!between && (gaps != DropGaps::all || !is_long)) continue;
       const std::vector<ir::OpId> ops = recomputer.chain(storage, k);
       if (ops.empty()) continue;
-      Droppable gap{storage, k, 0, profile.seconds(ops.back()), 0, 0, use.position, next.position};
+      Droppable gap{storage, k, 0, profile.seconds(ops.back()), 0, 0, 0, use.position, next.position};
+      if (gaps == DropGaps::all) gap.source_seconds = source_seconds(problem, profile, ops, next.position);
       for (const ir::OpId op : ops) gap.seconds += profile.seconds(op);
       gap.write_seconds = static_cast<double>(info.size_bytes) / profile.tier.write_bandwidth;
       gap.read_seconds = static_cast<double>(info.size_bytes) / profile.tier.read_bandwidth;

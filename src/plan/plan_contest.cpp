@@ -14,9 +14,15 @@ PlanContest::PlanContest(const Problem& problem, const Profile& profile, int pla
       profile_(profile),
       plans_left_(plans),
       any_(any),
-      best_seconds_(std::numeric_limits<double>::infinity()) {
+      best_seconds_(std::numeric_limits<double>::infinity()),
+      best_beyond_seconds_(best_seconds_) {
   for (std::size_t op = 0; op < profile.op_seconds.size(); ++op)
     compute_seconds_ += profile.op_seconds.at(op, 0);
+}
+
+std::optional<Plan> PlanContest::take_best_beyond() {
+  best_beyond_seconds_ = std::numeric_limits<double>::infinity();
+  return std::exchange(best_beyond_, std::nullopt);
 }
 
 std::optional<Simulation> PlanContest::consider(Plan plan) {
@@ -25,10 +31,17 @@ std::optional<Simulation> PlanContest::consider(Plan plan) {
     const SolvedProblem solved{&problem_, &plan};
     TierPlaces places = place_on_tier({&solved, 1});
     tier_bytes_ = places.bytes;
-    if (tier_bytes_ > problem_.tier_bytes) return std::nullopt;
+    if (!has_space() && !beyond_space_) return std::nullopt;
     plan.places = std::move(places.offsets);
   }
   Simulation simulation = simulate(problem_, plan, profile_, true);
+  if (!has_space()) {
+    if (simulation.step_seconds < best_beyond_seconds_) {
+      best_beyond_seconds_ = simulation.step_seconds;
+      best_beyond_ = std::move(plan);
+    }
+    return simulation;
+  }
   if (best_ && simulation.step_seconds >= best_seconds_) return simulation;
   const CheckResult result = check(problem_, plan);
   require(result.ok, result.message.c_str());

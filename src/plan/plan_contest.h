@@ -31,6 +31,13 @@ class PlanContest {
   /// What the places on the tier take of the last plan that was considered, where that is limited.
   std::int64_t tier_bytes() const { return tier_bytes_; }
 
+  /// Whether plans that take more of the tier than there is are simulated as well; they are not taken.
+  void look_beyond_space(bool look) { beyond_space_ = look; }
+  /// Of these the one with the shortest step, since the last call; none: there were none.
+  std::optional<Plan> take_best_beyond();
+  /// Whether the last plan that was considered has enough space.
+  bool has_space() const { return tier_bytes_ <= problem_.tier_bytes; }
+
   /// The simulation has a timeline. Nothing if the plan takes more of the tier than the problem has.
   std::optional<Simulation> consider(Plan plan);
   /// Plans a swap set of a step of the problem; nothing if it does not fit.
@@ -45,6 +52,9 @@ class PlanContest {
   std::int64_t tier_bytes_ = 0;
   std::optional<Plan> best_;
   double best_seconds_;
+  bool beyond_space_ = false;
+  std::optional<Plan> best_beyond_;
+  double best_beyond_seconds_;
 };
 
 }  // namespace penstock::plan

@@ -20,7 +20,12 @@ Trial race(Trials& trials, const std::vector<Droppable>& droppable, int rounds) 
   PlanContest& contest = trials.contest();
   const Step step(problem);
   GapMap<double> recompute_seconds(problem, std::numeric_limits<double>::infinity());
-  for (const Droppable& gap : droppable) recompute_seconds.set(gap.storage, gap.access, gap.seconds);
+  const auto price_sources = [&](const TransferPrices& prices) {
+    for (const Droppable& gap : droppable) {
+      const double read_price = prices.read[static_cast<std::size_t>(gap.to)];
+      recompute_seconds.set(gap.storage, gap.access, gap.seconds + gap.source_seconds * read_price);
+    }
+  };
   std::vector<Runner> runners;
   for (const auto& passing : passing_sets(problem, droppable)) {
     Trial trial = trials.fresh();
@@ -32,6 +37,7 @@ Trial race(Trials& trials, const std::vector<Droppable>& droppable, int rounds) 
     for (Runner& runner : runners) {
       for (int round = 0; round < heat && !contest.is_done(); ++round, --rounds) {
         Trial& last = runner.last;
+        price_sources(last.prices);
         last.dropped = choose_evictions(step, trials.profile(), last.prices, &recompute_seconds).dropped;
         trials.run(last);
         if (last.seconds < runner.best.seconds) runner.best = last;

@@ -41,6 +41,15 @@ bool Recomputer::is_needed_from(std::size_t s, ir::OpId at) const {
   return next == accesses.end() ? problem_.storages[s].carried : next->reads;
 }
 
+/// Whether the next use of the storage is not soon.
+bool Recomputer::is_far(std::size_t s, ir::OpId at) const {
+  const auto& accesses = problem_.storages[s].accesses;
+  const auto next =
+      std::lower_bound(accesses.begin(), accesses.end(), at,
+                       [](const Access& access, Position limit) { return access.position < limit; });
+  return next != accesses.end() && next->position - at >= kLongGap;
+}
+
 /// Appends what makes `value` anew before op `at`; false if that cannot be. Of what nobody else needs any
 /// more, inputs of up to `hold_bytes` each are held for it.
 bool Recomputer::make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
@@ -143,7 +152,8 @@ bool Recomputer::try_reruns(SwapSet& dropped, const std::vector<std::uint8_t>* t
           // Dead storages may hold another value now.
           const std::size_t made = storage_of(output);
           missing_[made] = value_at(made, at) == output ? 0 : 1;
-          if (transient != nullptr && (*transient)[made] != 0) passing.push_back(made);
+          const bool transient_value = transient != nullptr && (*transient)[made] != 0;
+          if (transient_value || (hold_fraction_ == kHoldLittle && is_far(made, at))) passing.push_back(made);
         }
       }
     }

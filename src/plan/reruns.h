@@ -7,6 +7,9 @@
 
 namespace penstock::plan {
 
+/// A gap of at least so many ops is a long one: where the batch is cut, much else lies in it.
+inline constexpr Position kLongGap = 24;
+
 /// Decides which ops run again, and when, so that values need not be held in given gaps.
 class Recomputer {
  public:
@@ -35,6 +38,7 @@ class Recomputer {
     return static_cast<std::size_t>(problem_.graph->tensor(t).storage);
   }
   ir::TensorId value_at(std::size_t s, ir::OpId at) const;
+  bool is_far(std::size_t s, ir::OpId at) const;
   bool is_needed_from(std::size_t s, ir::OpId at) const;
   std::int64_t hold_bytes(ir::StorageId s) const;
   bool make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes, std::vector<ir::OpId>& ops) const;

@@ -6,25 +6,6 @@
 #include "plan/tier_places.h"
 
 namespace penstock::plan {
-namespace {
-
-/// Storages that hold what a chain of ops reads and does not make itself.
-std::vector<ir::StorageId> sources(const Problem& problem, const std::vector<ir::OpId>& chain) {
-  std::vector<ir::TensorId> made;
-  std::vector<ir::StorageId> found;
-  for (const ir::OpId op : chain) {
-    for (const ir::TensorId input : problem.graph->op(op).inputs) {
-      const ir::StorageId storage = problem.graph->tensor(input).storage;
-      const bool own = std::find(made.begin(), made.end(), input) != made.end();
-      if (!own && !problem.storage(storage).carried) found.push_back(storage);
-    }
-    for (const ir::TensorId output : problem.graph->op(op).outputs) made.push_back(output);
-  }
-  return found;
-}
-
-}  // namespace
-
 TierDrops::TierDrops(const Problem& problem, const Plan& swapping, const std::vector<Droppable>& droppable,
                      Recomputer& recomputer)
     : problem_(problem), taken_(swapping.instructions.size() + 1, 0) {
@@ -58,7 +39,7 @@ TierDrops::TierDrops(const Problem& problem, const Plan& swapping, const std::ve
                           std::min(stays[i].last, to),
                           {}};
       if (candidate.first > candidate.last) continue;
-      candidate.made_of = sources(problem, recomputer.chain(gap.storage, gap.access));
+      candidate.made_of = sources_of(problem, recomputer.chain(gap.storage, gap.access));
       candidates_.push_back(std::move(candidate));
       break;
     }

@@ -10,6 +10,7 @@ constexpr double kFloorPrice = 0.02;
 }  // namespace
 
 Trial Trials::fresh() const {
+  if (start_) return {SwapSet(problem_), *start_};
   const std::vector<double> floor(problem_.ops.size(), kFloorPrice);
   return {SwapSet(problem_), {floor, floor}};
 }
@@ -24,7 +25,7 @@ void Trials::run(Trial& trial) {
   const std::optional<Simulation> simulation = contest_.consider(step, swaps, WriteStart::at_gap);
   if (!simulation) return;
   trial.seconds = simulation->step_seconds;
-  if (!best_ || trial.seconds < best_->seconds) {
+  if (contest_.has_space() && (!best_ || trial.seconds < best_->seconds)) {
     best_ = Made{std::move(step), std::move(swaps), WriteStart::at_gap, trial.seconds};
   }
   update_prices(*simulation, trial.prices);

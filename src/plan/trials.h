@@ -31,8 +31,9 @@ class Trials {
   Trials(const Problem& problem, const Profile& profile, PlanContest& contest, Recomputer& recomputer)
       : problem_(problem), profile_(profile), contest_(contest), recomputer_(recomputer) {}
 
-  /// Nothing dropped, all prices low.
+  /// Nothing dropped, all prices low or as start_from() said.
   Trial fresh() const;
+  void start_from(TransferPrices prices) { start_ = std::move(prices); }
   /// From now on these gaps are dropped in every trial.
   void always_drop(SwapSet gaps) { always_ = std::move(gaps); }
   /// Plans the trial and fills in its time; its prices become those that follow from where that plan stalls.
@@ -60,6 +61,7 @@ class Trials {
   PlanContest& contest_;
   Recomputer& recomputer_;
   std::optional<SwapSet> always_;
+  std::optional<TransferPrices> start_;
   std::optional<Made> best_;
 };
 
