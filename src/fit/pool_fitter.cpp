@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 50;
 /// Rounding of the smallest pools, in pages of 4 KiB.
 constexpr std::int64_t kFinestRounding = kMiB;
+/// No storage takes so many times its size by rounding alone: slots up to a quarter of the grain are packed.
+constexpr std::int64_t kMostRounded = 8;
 /// What a policy is given next where the gaps of a layout were too many: so much more, so often.
 constexpr std::int64_t kGivenStep = 32;
 constexpr int kGivenTries = 24;
@@ -205,6 +207,8 @@ std::optional<Fit> PoolFitter::any(plan::PolicyKind policy, std::int64_t capacit
       }
     }
     if (kind_ == PoolKind::packed || rounding == kFinestRounding) break;
+    // Too little space on the tier may ask for many times the memory, which no rounding makes up for.
+    if (least_bytes_ / kMostRounded > capacity_bytes && least_bytes_ < kUnlimited) break;
   }
   // With little space on the tier none may have been found; all in memory needs none.
   if (least_bytes_ == std::numeric_limits<std::int64_t>::max())
