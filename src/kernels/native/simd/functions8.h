@@ -130,9 +130,10 @@ template <typename Function>
   below = below * z + 1.1294568e-01F;
   below = below * z + 4.9942580e-01F;
   below = below * z + 1.0F;
+  // Exactly 1 beyond, however the products are rounded: 1 + erf(x) is multiplied by x where x is far below 0.
   F8 value = inside * above / below;
-  value = value > 1.0F ? broadcast(1.0F) : value;
-  return value < -1.0F ? broadcast(-1.0F) : value;
+  value = value > 1.0F || x >= last ? broadcast(1.0F) : value;
+  return value < -1.0F || x <= -last ? broadcast(-1.0F) : value;
 }
 
 [[gnu::always_inline]] static inline F8 tanh8(F8 x) {
