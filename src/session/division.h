@@ -39,12 +39,14 @@ struct Shares {
 fit::Division divide(const Shares& shares);
 
 /// What a plan takes as long as a session runs by it, with what is noted of each step: a guess from the size
-/// of what is planned. `records`: all events of steps are kept, for a report.
-std::int64_t plan_guess_bytes(std::int64_t ops, std::int64_t storages, bool records = false);
+/// of what is planned. `states`: parameters, their moments and buffers, which are known by name as well.
+/// `records`: all events of steps are kept, for a report.
+std::int64_t plan_guess_bytes(std::int64_t ops, std::int64_t storages, std::int64_t states = 0,
+                              bool records = false);
 
 /// What noting a step's times and where each storage is takes, once a plan of so many instructions is there.
-std::int64_t running_bytes(std::int64_t ops, std::int64_t storages, std::int64_t instructions,
-                           bool records = false);
+std::int64_t running_bytes(std::int64_t ops, std::int64_t storages, std::int64_t states,
+                           std::int64_t instructions, bool records = false);
 
 /// What planning again takes for a while, with the plan in use beside it: a guess from the size of what is
 /// planned.

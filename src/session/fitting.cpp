@@ -23,6 +23,13 @@ namespace {
 /// The heap may grow so much while a step is planned without being counted: the margin bears it.
 constexpr std::int64_t kPlanningSlackBytes = 4 * kMiB;
 
+/// How many tensors of state enter a step.
+std::int64_t states_of(const ir::Graph& graph) {
+  return std::count_if(graph.tensors.begin(), graph.tensors.end(), [](const ir::Tensor& tensor) {
+    return ir::is_state(tensor.role) && tensor.producer == ir::kNone;
+  });
+}
+
 /// Of the process, without what it has freed.
 std::int64_t resident_bytes() {
   malloc_trim(0);
@@ -120,7 +127,7 @@ std::int64_t Fitting::plan_bytes() const {
   std::int64_t bytes = 0;
   for (const lower::Executable* step : program_.steps().all())
     bytes += plan_guess_bytes(static_cast<std::int64_t>(step->graph.ops.size()), step->graph.storages,
-                              options_.record);
+                              states_of(step->graph), options_.record);
   return bytes;
 }
 
@@ -211,7 +218,7 @@ fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) 
   fit::shed_problems(fit);
   const std::int64_t running =
       fit.training
-          ? running_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages,
+          ? running_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages, states_of(graph),
                           static_cast<std::int64_t>(fit.training->plan.instructions.size()), options_.record)
           : 0;
   const std::int64_t grown = division(budget_bytes, 0, running).beside_bytes() - fit.division.beside_bytes() +
