@@ -30,23 +30,25 @@ class Widths {
   Widths(const ir::Graph& graph, const CutWay& way, std::size_t parts)
       : graph_(graph), all_parts_(parts), ops_(graph.ops.size()), users_(graph.tensors.size()) {
     const auto readers = ir::consumers(graph);
+    std::vector<TensorId> inputs;
+    std::int64_t widest = 0;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = graph.ops[i];
       if (op.kind == ir::OpKind::input && way.comes_in_parts(graph.tensor(op.outputs[0]).shape))
-        inputs_.push_back(op.outputs[0]);
+        inputs.push_back(op.outputs[0]);
       // The second half has all that the first has, and more.
       const Op form = has_halves(op.kind) ? halves_of(graph, op).data : op;
       if (!way.cuts(graph, form)) continue;
       ops_[i].parts = parts;
       measure(i, form);
       ops_[i].cut_bytes -= overwritten_bytes(i, readers);
-      widest_ = std::max(widest_, ops_[i].cut_bytes);
+      widest = std::max(widest, ops_[i].cut_bytes);
     }
     // Images come into the step in the most parts.
-    for (const TensorId input : inputs_) {
-      for (const std::size_t i : users(input)) ops_[i].cut_bytes = widest_;
+    for (const TensorId input : inputs) {
+      for (const std::size_t i : users(input)) ops_[i].cut_bytes = widest;
     }
-    most_ = widest_ / static_cast<std::int64_t>(parts);
+    most_ = widest / static_cast<std::int64_t>(parts);
   }
 
   std::vector<std::size_t> run() {
@@ -175,8 +177,7 @@ class Widths {
   const std::size_t all_parts_;
   std::vector<OpWidth> ops_;
   std::vector<std::vector<std::size_t>> users_;  ///< cut ops that read or write a tensor
-  std::vector<TensorId> inputs_;
-  std::int64_t widest_ = 0, most_ = 0;  ///< whole, and of one of the most parts
+  std::int64_t most_ = 0;                        ///< that the widest op has in one of the most parts
 };
 
 }  // namespace

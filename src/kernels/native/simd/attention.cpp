@@ -68,8 +68,7 @@ void attend_queries(const Attention& at, const Buffers& buffers, ScoreBlock bloc
     running.largest[row] = -__builtin_inff();
     running.sum[row] = 0;
   }
-  const float* q =
-      at.q + block.sample * shape.q.batch + block.head * shape.q.head + block.query * shape.q.row;
+  const float* q = at.q + block.query_at(shape.q);
   pack_rows6(q, shape.q.row, block.queries, shape.width, buffers.q);
   const std::int64_t rows6 = round_up(block.queries, kTileRows);
   const std::int64_t last = shape.causal ? smaller(shape.keys, block.query + block.queries) : shape.keys;
@@ -86,7 +85,7 @@ void attend_queries(const Attention& at, const Buffers& buffers, ScoreBlock bloc
                   buffers.v + block.key * kTileColumns, shape.keys, buffers.y, buffers.width16,
                   block.key > 0);
   }
-  float* y = at.y + block.sample * shape.y.batch + block.head * shape.y.head + block.query * shape.y.row;
+  float* y = at.y + block.query_at(shape.y);
   float* logsum = at.logsum + (block.sample * shape.heads + block.head) * shape.queries + block.query;
   for (std::int64_t row = 0; row < block.queries; ++row) {
     const float sum = running.sum[row];
@@ -114,10 +113,10 @@ void attention(const Attention& at) {
     for (std::int64_t unit = 0; unit < shape.batch * shape.heads; ++unit) {
       const std::int64_t sample = unit / shape.heads;
       const std::int64_t head = unit % shape.heads;
-      pack_rows16(at.k + sample * shape.k.batch + head / group * shape.k.head, shape.k.row, shape.keys,
-                  shape.width, buffers.k);
-      pack_columns16(at.v + sample * shape.v.batch + head / group * shape.v.head, shape.v.row, shape.keys,
-                     shape.width, buffers.v);
+      pack_rows16(at.k + row_at(shape.k, sample, head / group, 0), shape.k.row, shape.keys, shape.width,
+                  buffers.k);
+      pack_columns16(at.v + row_at(shape.v, sample, head / group, 0), shape.v.row, shape.keys, shape.width,
+                     buffers.v);
       for (std::int64_t query = 0; query < shape.queries; query += kBlockQueries) {
         attend_queries(
             at, buffers,

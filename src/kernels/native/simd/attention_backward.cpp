@@ -62,10 +62,8 @@ void differentiate_block(const AttentionBackward& back, const Buffers& buffers, 
                          bool first) {
   const Attention& at = back.forward;
   const AttentionShape& shape = at.shape;
-  const std::int64_t q_at =
-      block.sample * shape.q.batch + block.head * shape.q.head + block.query * shape.q.row;
-  const std::int64_t y_at =
-      block.sample * shape.y.batch + block.head * shape.y.head + block.query * shape.y.row;
+  const std::int64_t q_at = block.query_at(shape.q);
+  const std::int64_t y_at = block.query_at(shape.y);
   pack_rows6(at.q + q_at, shape.q.row, block.queries, shape.width, buffers.q);
   pack_rows6(back.dy + y_at, shape.y.row, block.queries, shape.width, buffers.dy);
   pack_columns16(at.q + q_at, shape.q.row, block.queries, shape.width, buffers.q_columns);
@@ -102,8 +100,8 @@ void differentiate_head(const AttentionBackward& back, const Buffers& buffers, s
   const std::int64_t group = shape.heads / shape.kv_heads;
   for (std::int64_t key = 0; key < shape.keys; key += kBlockKeys) {
     const std::int64_t keys = smaller(kBlockKeys, shape.keys - key);
-    const std::int64_t k_at = sample * shape.k.batch + kv_head * shape.k.head + key * shape.k.row;
-    const std::int64_t v_at = sample * shape.v.batch + kv_head * shape.v.head + key * shape.v.row;
+    const std::int64_t k_at = row_at(shape.k, sample, kv_head, key);
+    const std::int64_t v_at = row_at(shape.v, sample, kv_head, key);
     pack_rows16(at.k + k_at, shape.k.row, keys, shape.width, buffers.k);
     pack_rows16(at.v + v_at, shape.v.row, keys, shape.width, buffers.v);
     pack_columns16(at.k + k_at, shape.k.row, keys, shape.width, buffers.k_columns);

@@ -27,6 +27,12 @@ class ScratchCursor {
   std::int64_t used_ = 0;
 };
 
+/// Where a row of a head of a sample begins. Not a member of HeadSteps, because each build has its own.
+static inline std::int64_t row_at(const HeadSteps& steps, std::int64_t sample, std::int64_t head,
+                                  std::int64_t row) {
+  return sample * steps.batch + head * steps.head + row * steps.row;
+}
+
 /// One head of one sample, and its block of scores from (query, key) on.
 struct ScoreBlock {
   const Attention& at;
@@ -35,6 +41,8 @@ struct ScoreBlock {
   std::int64_t key, keys;
   float* scores;  ///< rows of the build's own length
 
+  /// Where the block's first query, or what belongs to it, begins.
+  std::int64_t query_at(const HeadSteps& steps) const { return row_at(steps, sample, head, query); }
   /// How many of the block's keys query `row` of the block may see, mask aside.
   std::int64_t seen(std::int64_t row) const {
     return at.shape.causal ? larger(0, smaller(keys, query + row - key + 1)) : keys;
@@ -45,8 +53,7 @@ struct ScoreBlock {
 static inline void mask_row(const ScoreBlock& block, std::int64_t row, std::int64_t seen, float* scores) {
   const AttentionShape& shape = block.at.shape;
   if (shape.mask == MaskKind::none) return;
-  const std::int64_t at = block.sample * shape.mask_steps.batch + block.head * shape.mask_steps.head +
-                          (block.query + row) * shape.mask_steps.row + block.key;
+  const std::int64_t at = block.query_at(shape.mask_steps) + row * shape.mask_steps.row + block.key;
   if (shape.mask == MaskKind::added) {
     const float* mask = static_cast<const float*>(block.at.mask) + at;
     for (std::int64_t i = 0; i < seen; ++i) scores[i] += mask[i];

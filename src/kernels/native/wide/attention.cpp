@@ -83,7 +83,7 @@ void weigh(const ScoreBlock& block, const Buffers& buffers, RunningSums& running
 void store_outputs(const ScoreBlock& block, const Buffers& buffers, const RunningSums& running) {
   const Attention& at = block.at;
   const AttentionShape& shape = at.shape;
-  float* y = at.y + block.sample * shape.y.batch + block.head * shape.y.head + block.query * shape.y.row;
+  float* y = at.y + block.query_at(shape.y);
   float* logsum = at.logsum + (block.sample * shape.heads + block.head) * shape.queries + block.query;
   for (std::int64_t row = 0; row < block.queries; ++row, y += shape.y.row) {
     const float sum = running.sum[row];
@@ -104,11 +104,9 @@ void attend_queries(const Buffers& buffers, ScoreBlock block, RowsAhead& ahead) 
     running.largest[row] = -__builtin_inff();
     running.sum[row] = 0;
   }
-  const float* q =
-      at.q + block.sample * shape.q.batch + block.head * shape.q.head + block.query * shape.q.row;
+  const float* q = at.q + block.query_at(shape.q);
   turn_rows16(q, shape.q.row, block.queries, shape.width, buffers.q, kWide);
-  prefetch_stores(at.y + block.sample * shape.y.batch + block.head * shape.y.head + block.query * shape.y.row,
-                  shape.y.row, block.queries, shape.width);
+  prefetch_stores(at.y + block.query_at(shape.y), shape.y.row, block.queries, shape.width);
   const std::int64_t last = shape.causal ? smaller(shape.keys, block.query + block.queries) : shape.keys;
   for (block.key = 0; block.key < last; block.key += buffers.block_keys) {
     const std::int64_t packed = smaller(buffers.block_keys, shape.keys - block.key);
@@ -128,8 +126,8 @@ void attend_head(const Attention& at, const Buffers& buffers, std::int64_t unit,
   const std::int64_t sample = unit / shape.heads;
   const std::int64_t head = unit % shape.heads;
   const std::int64_t kv_head = head * shape.kv_heads / shape.heads;
-  const float* k = at.k + sample * shape.k.batch + kv_head * shape.k.head;
-  const float* v = at.v + sample * shape.v.batch + kv_head * shape.v.head;
+  const float* k = at.k + row_at(shape.k, sample, kv_head, 0);
+  const float* v = at.v + row_at(shape.v, sample, kv_head, 0);
   for (std::int64_t key = 0; key < shape.keys; key += buffers.block_keys) {
     const std::int64_t keys = smaller(buffers.block_keys, shape.keys - key);
     pack_rows(k + key * shape.k.row, shape.k.row, keys, shape.width, buffers.k + key * shape.width);

@@ -80,10 +80,8 @@ void differentiate_tile(const AttentionBackward& back, const Buffers& buffers, c
                         float* gradients, std::int64_t packed, std::int64_t end, RowsAhead& ahead) {
   const Attention& at = back.forward;
   const AttentionShape& shape = at.shape;
-  const std::int64_t q_at =
-      block.sample * shape.q.batch + block.head * shape.q.head + block.query * shape.q.row;
-  const std::int64_t y_at =
-      block.sample * shape.y.batch + block.head * shape.y.head + block.query * shape.y.row;
+  const std::int64_t q_at = block.query_at(shape.q);
+  const std::int64_t y_at = block.query_at(shape.y);
   turn_rows16(at.q + q_at, shape.q.row, block.queries, shape.width, buffers.q, kWide);
   turn_rows16(back.dy + y_at, shape.y.row, block.queries, shape.width, buffers.dy, kWide);
   prefetch_stores(back.dq + q_at, shape.q.row, block.queries, shape.width);
@@ -107,10 +105,8 @@ void differentiate_block(const AttentionBackward& back, const Buffers& buffers, 
                          RowsAhead& ahead) {
   const Attention& at = back.forward;
   const AttentionShape& shape = at.shape;
-  const std::int64_t q_at =
-      block.sample * shape.q.batch + block.head * shape.q.head + block.query * shape.q.row;
-  const std::int64_t y_at =
-      block.sample * shape.y.batch + block.head * shape.y.head + block.query * shape.y.row;
+  const std::int64_t q_at = block.query_at(shape.q);
+  const std::int64_t y_at = block.query_at(shape.y);
   pack_columns(at.q + q_at, shape.q.row, block.queries, shape.width, buffers.q_columns);
   pack_columns(back.dy + y_at, shape.y.row, block.queries, shape.width, buffers.dy_columns);
   const std::int64_t seen = block.seen(block.queries - 1);  // by any of the queries
@@ -150,8 +146,8 @@ void differentiate_head(const AttentionBackward& back, const Buffers& buffers, s
   const std::int64_t kv_head = unit % shape.kv_heads;
   for (std::int64_t key = 0; key < shape.keys; key += buffers.block_keys) {
     const std::int64_t keys = smaller(buffers.block_keys, shape.keys - key);
-    const std::int64_t k_at = sample * shape.k.batch + kv_head * shape.k.head + key * shape.k.row;
-    const std::int64_t v_at = sample * shape.v.batch + kv_head * shape.v.head + key * shape.v.row;
+    const std::int64_t k_at = row_at(shape.k, sample, kv_head, key);
+    const std::int64_t v_at = row_at(shape.v, sample, kv_head, key);
     pack_rows(at.k + k_at, shape.k.row, keys, shape.width, buffers.k);
     pack_rows(at.v + v_at, shape.v.row, keys, shape.width, buffers.v);
     pack_columns(at.k + k_at, shape.k.row, keys, shape.width, buffers.k_columns);

@@ -53,7 +53,7 @@ class RowsAhead {
 
   void add(const float* x, const HeadSteps& steps, std::int64_t head) {
     if (rows_ == 0) return;  // there is no next head
-    from_[count_] = x + sample_ * steps.batch + head * steps.head;
+    from_[count_] = x + row_at(steps, sample_, head, 0);
     steps_[count_++] = steps.row;
   }
 
