@@ -11,10 +11,8 @@ constexpr std::int64_t kPassingParts[] = {6, 10, 20};
 
 /// Whether an op not far from this one uses the storage, so that it is in memory about then.
 bool is_at_hand(const StorageInfo& storage, Position at) {
-  const auto next =
-      std::lower_bound(storage.accesses.begin(), storage.accesses.end(), at - kLongGap + 1,
-                       [](const Access& access, Position limit) { return access.position < limit; });
-  return next != storage.accesses.end() && next->position < at + kLongGap;
+  const Access* next = storage.next_use(at - kLongGap + 1);
+  return next != nullptr && next->position < at + kLongGap;
 }
 
 double source_seconds(const Problem& problem, const Profile& profile, const std::vector<ir::OpId>& chain,

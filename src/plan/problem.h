@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -93,6 +94,14 @@ struct StorageInfo {
   bool swappable = false;
   bool carried = false;              ///< state: has a value at the boundary
   std::span<const Access> accesses;  ///< in the order of the graph; in Problem::accesses
+
+  /// The first use by this op or a later one; null: there is none.
+  const Access* next_use(Position from) const {
+    const auto next =
+        std::lower_bound(accesses.begin(), accesses.end(), from,
+                         [](const Access& access, Position limit) { return access.position < limit; });
+    return next == accesses.end() ? nullptr : &*next;
+  }
 };
 
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();

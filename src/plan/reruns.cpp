@@ -34,20 +34,14 @@ ir::TensorId Recomputer::value_at(std::size_t s, ir::OpId at) const {
 
 /// Whether somebody reads the storage in op `at` or later, before it is overwritten.
 bool Recomputer::is_needed_from(std::size_t s, ir::OpId at) const {
-  const auto& accesses = problem_.storages[s].accesses;
-  const auto next =
-      std::lower_bound(accesses.begin(), accesses.end(), at,
-                       [](const Access& access, Position limit) { return access.position < limit; });
-  return next == accesses.end() ? problem_.storages[s].carried : next->reads;
+  const Access* next = problem_.storages[s].next_use(at);
+  return next == nullptr ? problem_.storages[s].carried : next->reads;
 }
 
 /// Whether the next use of the storage is not soon.
 bool Recomputer::is_far(std::size_t s, ir::OpId at) const {
-  const auto& accesses = problem_.storages[s].accesses;
-  const auto next =
-      std::lower_bound(accesses.begin(), accesses.end(), at,
-                       [](const Access& access, Position limit) { return access.position < limit; });
-  return next != accesses.end() && next->position - at >= kLongGap;
+  const Access* next = problem_.storages[s].next_use(at);
+  return next != nullptr && next->position - at >= kLongGap;
 }
 
 /// Appends what makes `value` anew before op `at`; false if that cannot be. Of what nobody else needs any
