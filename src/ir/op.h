@@ -36,8 +36,9 @@ enum class OpKind : std::uint8_t {
   batch_norm_backward,    ///< x, dy, gamma, mean, variance, (mask) -> dx, dgamma, dbeta, (dz)  NormAttrs
   // Batch norm on slices of the batch, see lower/cut_batch.cpp.
   combine_statistics,        ///< mean0, variance0, mean1, variance1, ... of slices -> mean[C], variance[C]  CombineAttrs
-  batch_norm_backward_sums,  ///< x, dy, mean, variance, (mask) -> dgamma, dbeta of this slice  NormAttrs
-  batch_norm_backward_data,  ///< x, dy, gamma, mean, variance, dgamma, dbeta, (mask) -> dx, (dz); dgamma and dbeta of the whole batch  NormAttrs
+  batch_norm_backward_sums,  ///< x, dy, mean, variance, (mask) -> dgamma, dbeta of this slice, (dz)  NormAttrs
+  batch_norm_backward_data,  ///< x, dy, gamma, mean, variance, dgamma, dbeta, (mask) -> dx; dgamma and dbeta of the whole batch  NormAttrs
+                             ///< no mask where dy is the dz of the sums
   // Of batch norm with SiLU behind it, which need gamma and beta to make again what SiLU was given.
   batch_norm_silu_backward,       ///< x, dy, gamma, beta, mean, variance -> dx, dgamma, dbeta  NormAttrs
   batch_norm_silu_backward_sums,  ///< x, dy, gamma, beta, mean, variance -> dgamma, dbeta of this slice  NormAttrs

@@ -51,28 +51,32 @@ Halves halves_of(const ir::Graph& graph, const Op& op) {
   const auto& in = op.inputs;
   const bool silu = op.kind == OpKind::batch_norm_silu_backward;
   const TensorId dgamma = op.outputs[1], dbeta = op.outputs[2];
-  ir::NormAttrs sums_attrs = attrs;
-  sums_attrs.add = false;
   Op sums{silu ? OpKind::batch_norm_silu_backward_sums : OpKind::batch_norm_backward_sums,
           op.phase,
           op.name + ".sums",
           silu ? in : ir::IdList{in[0], in[1], in[3], in[4]},
           {dgamma, dbeta},
-          sums_attrs};
+          attrs};
+  if (attrs.mask) sums.inputs.push_back(in[5]);
   const ir::Shape& x = graph.tensor(in[0]).shape;
   attrs.count = x[0] * x.elements(2, x.rank());
+  // The residual's gradient is dy with the mask applied: made with the sums, in the place of dy, it is the
+  // one tensor that waits until they are known, and the mask has been read for the last time.
+  TensorId dy = in[1];
+  if (attrs.add) {
+    dy = op.outputs[3];
+    sums.outputs.push_back(dy);
+    attrs.add = attrs.relu = attrs.mask = false;
+  }
   Op data{silu ? OpKind::batch_norm_silu_backward_data : OpKind::batch_norm_backward_data,
           op.phase,
           op.name,
           {in.begin(), in.begin() + (silu ? 6 : 5)},
           {op.outputs[0]},
           attrs};
+  data.inputs[1] = dy;
   for (const TensorId sum : {dgamma, dbeta}) data.inputs.push_back(sum);
-  if (attrs.mask) {
-    sums.inputs.push_back(in[5]);
-    data.inputs.push_back(in[5]);
-  }
-  if (attrs.add) data.outputs.push_back(op.outputs[3]);
+  if (attrs.mask) data.inputs.push_back(in[5]);
   return {std::move(sums), std::move(data)};
 }
 
@@ -100,7 +104,7 @@ ir::Graph Cutter::run() {
     }
     if (has_halves(op.kind)) {
       auto [sums, data] = halves_of(graph_, op);
-      if (parts > 1 && way_.cuts(graph_, sums)) {
+      if (parts > 1 && way_.cuts(graph_, sums) && way_.cuts(graph_, data)) {
         take(std::move(sums), parts);
         take(std::move(data), parts);
         continue;

@@ -45,7 +45,8 @@ void for_each_operand(const ir::Op& op, const F& f) {
 /// Bytes of all that an op would have in parts.
 std::int64_t cut_bytes(const ir::Graph& graph, const ir::Op& op);
 
-/// Batch norm's gradient needs two sums over everything, which are made first, and then its data.
+/// Batch norm's gradient needs two sums over everything, which are made first, and the residual's gradient
+/// with them, and then its data.
 struct Halves {
   ir::Op sums, data;
 };

@@ -36,11 +36,10 @@ class Widths {
       const Op& op = graph.ops[i];
       if (op.kind == ir::OpKind::input && way.comes_in_parts(graph.tensor(op.outputs[0]).shape))
         inputs.push_back(op.outputs[0]);
-      // The second half has all that the first has, and more.
-      const Op form = has_halves(op.kind) ? halves_of(graph, op).data : op;
-      if (!way.cuts(graph, form)) continue;
+      const std::vector<Op> forms = forms_of(op);
+      if (!way.cuts(graph, forms.back())) continue;
       ops_[i].parts = parts;
-      measure(i, form);
+      measure(i, forms);
       ops_[i].cut_bytes -= overwritten_bytes(i, readers);
       widest = std::max(widest, ops_[i].cut_bytes);
     }
@@ -68,14 +67,27 @@ class Widths {
 
   const std::vector<std::size_t>& users(TensorId id) const { return users_[static_cast<std::size_t>(id)]; }
 
-  void measure(std::size_t i, const Op& form) {
-    for_each_operand(form, [&](char letter, TensorId id) {
-      const std::int64_t bytes = graph_.tensor(id).size_bytes();
-      (letter == 's' ? ops_[i].cut_bytes : ops_[i].whole_bytes) += bytes;
-      if (letter != 's') return;
-      ops_[i].samples.push_back(id);
-      users_[static_cast<std::size_t>(id)].push_back(i);
-    });
+  /// The ops that are cut in the place of this one.
+  std::vector<Op> forms_of(const Op& op) const {
+    if (!has_halves(op.kind)) return {op};
+    auto [sums, data] = halves_of(graph_, op);
+    return {std::move(sums), std::move(data)};
+  }
+
+  /// Both halves of an op run in the same parts, so what either has counts, once.
+  void measure(std::size_t i, const std::vector<Op>& forms) {
+    std::vector<TensorId> before;  // in the forms before this one
+    for (const Op& form : forms) {
+      for_each_operand(form, [&](char letter, TensorId id) {
+        if (std::find(before.begin(), before.end(), id) != before.end()) return;
+        const std::int64_t bytes = graph_.tensor(id).size_bytes();
+        (letter == 's' ? ops_[i].cut_bytes : ops_[i].whole_bytes) += bytes;
+        if (letter != 's') return;
+        ops_[i].samples.push_back(id);
+        users_[static_cast<std::size_t>(id)].push_back(i);
+      });
+      for_each_operand(form, [&](char /*letter*/, TensorId id) { before.push_back(id); });
+    }
   }
 
   /// What one pass over memory makes may lie where something was that nothing reads any more.

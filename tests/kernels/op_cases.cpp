@@ -271,13 +271,20 @@ void add_norms(Cases& cases) {
                    {{4}, {4}},
                    false,
                    false});
-  ir::NormAttrs slice = norm(false, true, false);
+  cases.push_back({"batch_norm_backward_sums_add",
+                   OpKind::batch_norm_backward_sums,
+                   norm(false, true, false),
+                   {fixed(x), fixed(x), fixed({4}), positive(4)},
+                   {{4}, {4}, x},
+                   false,
+                   false});
+  ir::NormAttrs slice = norm(false, false, false);
   slice.count = 90;
   cases.push_back({"batch_norm_backward_data",
                    OpKind::batch_norm_backward_data,
                    slice,
                    {fixed(x), fixed(x), positive(4), fixed({4}), positive(4), fixed({4}), fixed({4})},
-                   {x, x},
+                   {x},
                    false,
                    false});
   cases.push_back({"batch_norm_silu_backward_sums",

@@ -108,6 +108,33 @@ TEST(CutBatch, NothingWideIsWholeAnyMore) {
   }
 }
 
+/// The residual's gradient is made with the sums, over dy: one tensor waits for the sums of the whole batch,
+/// serves the norm's second half and goes on along the residual. The mask is read once.
+TEST(CutBatch, TheResidualsGradientIsMadeOnce) {
+  const ir::Graph cut = lower::cut_batch(step_to_cut(varied_network(6)), {2});
+  for (const bool fast : {false, true}) {
+    const auto backend = fast ? kernels::make_cpu_backend() : kernels::make_reference_backend();
+    const lower::Executable step = lower::lower(cut, *backend);
+    const auto readers = ir::consumers(step.graph);
+    const auto readers_of = [&](ir::TensorId id) { return readers[static_cast<std::size_t>(id)]; };
+    int residuals = 0;
+    for (const ir::Op& sums : step.graph.ops) {
+      if (sums.kind != ir::OpKind::batch_norm_backward_sums || sums.outputs.size() < 3) continue;
+      ++residuals;
+      const ir::TensorId dz = sums.outputs[2];
+      EXPECT_EQ(step.graph.tensor(dz).storage, step.graph.tensor(sums.inputs[1]).storage);
+      EXPECT_EQ(readers_of(sums.inputs[4]).size(), 1U);
+      ASSERT_GT(readers_of(dz).size(), 1U);
+      const ir::Op& data = step.graph.op(readers_of(dz)[0]);
+      EXPECT_EQ(data.kind, ir::OpKind::batch_norm_backward_data);
+      EXPECT_EQ(data.inputs[0], sums.inputs[0]);
+      EXPECT_EQ(data.inputs.size(), 7U);
+      EXPECT_EQ(data.outputs.size(), 1U);
+    }
+    EXPECT_EQ(residuals, 3) << "slices of the one norm with a residual";
+  }
+}
+
 /// Between two places where the whole batch must be known, all of a slice is done before the next begins.
 TEST(CutBatch, RunsSliceBySlice) {
   ClassifierBuilder b("chain", {4, 3, 8, 8});

@@ -44,25 +44,27 @@ void check_combine(const OpShapes& op) {
 }
 
 void check_norm_backward_sums(const OpShapes& op) {
-  expect(op.in.size() == (op.attrs.get<NormAttrs>().mask ? 5U : 4U),
-         "a mask and the attribute `mask` go together");
+  const auto& a = op.attrs.get<NormAttrs>();
+  expect(op.in.size() == (a.mask ? 5U : 4U), "a mask and the attribute `mask` go together");
+  expect(op.out.size() == (a.add ? 3U : 2U), "a residual gradient and the attribute `add` go together");
   const Shape& x = op.in[0];
   expect_channels(x);
   expect_shape(op.in[1], x, "dy");
   expect_inputs(op, 2, 4, Shape{x[1]});
   expect_outputs(op, 0, 2, Shape{x[1]});
+  expect_outputs(op, 2, op.out.size(), x);
 }
 
 void check_norm_backward_data(const OpShapes& op) {
   const auto& a = op.attrs.get<NormAttrs>();
   expect(op.in.size() == (a.mask ? 8U : 7U), "a mask and the attribute `mask` go together");
-  expect(op.out.size() == (a.add ? 2U : 1U), "a residual gradient and the attribute `add` go together");
+  expect(!a.add, "the residual gradient is an output of the sums");
   const Shape& x = op.in[0];
   expect_channels(x);
   expect(a.count > 0, "it does not say how many elements a channel has");
   expect_shape(op.in[1], x, "dy");
   expect_inputs(op, 2, 7, Shape{x[1]});
-  expect_outputs(op, 0, op.out.size(), x);
+  expect_outputs(op, 0, 1, x);
 }
 
 /// All three: the gradient, its sums and its data.
@@ -111,12 +113,12 @@ std::vector<OpFacts> norm_ops() {
           .checks(check_batch_norm_backward),
       row<CombineAttrs>(combine_statistics, "combine_statistics", {2, kManyTensors}, {2, 2})
           .checks(check_combine),
-      row<NormAttrs>(batch_norm_backward_sums, "batch_norm_backward_sums", {4, 5}, {2, 2})
+      row<NormAttrs>(batch_norm_backward_sums, "batch_norm_backward_sums", {4, 5}, {2, 3})
           .holds("ffffw", "f")
           .checks(check_norm_backward_sums)
-          .cuts("sswws", "+")
+          .cuts("sswws", "++s")
           .is(&OpFacts::by_rows),
-      row<NormAttrs>(batch_norm_backward_data, "batch_norm_backward_data", {7, 8}, {1, 2})
+      row<NormAttrs>(batch_norm_backward_data, "batch_norm_backward_data", {7, 8}, {1, 1})
           .holds("fffffffw", "f")
           .checks(check_norm_backward_data)
           .cuts("sswwwwws", "s")

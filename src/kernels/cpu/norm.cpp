@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -36,13 +35,14 @@ Selection select_batch_norm(const Request& request) {
     case ir::OpKind::batch_norm_silu_backward_sums:
       selection.inputs[1] = layout;
       if (attrs.mask) selection.inputs[4] = mask_layout(view, layout);
+      if (attrs.add) selection.outputs[2] = layout;
       selection.kernel = native::make_norm_backward_sums(view, attrs);
       break;
     case ir::OpKind::batch_norm_backward_data:
     case ir::OpKind::batch_norm_silu_backward_data:
       selection.inputs[1] = layout;
       if (attrs.mask) selection.inputs[7] = mask_layout(view, layout);
-      std::fill(selection.outputs.begin(), selection.outputs.end(), layout);
+      selection.outputs[0] = layout;
       selection.kernel = native::make_norm_backward_data(view, attrs);
       break;
     default:

@@ -84,9 +84,10 @@ std::shared_ptr<const Kernel> make_norm_backward_sums(const ChannelView& view, c
         NormBackward norm = backward_of(view, attrs, args, 2, 4);
         norm.dgamma = floats_out(args, 0);
         norm.dbeta = floats_out(args, 1);
+        norm.dz = attrs.add ? floats_out(args, 2) : nullptr;
         simd().norm_backward_sums(norm);
       },
-      {}, partial_bytes(view));
+      {{2, 1}}, partial_bytes(view));
 }
 
 std::shared_ptr<const Kernel> make_norm_backward_data(const ChannelView& view, const ir::NormAttrs& attrs) {
@@ -97,11 +98,10 @@ std::shared_ptr<const Kernel> make_norm_backward_data(const ChannelView& view, c
         norm.whole_dgamma = floats_in(args, sums);
         norm.whole_dbeta = floats_in(args, sums + 1);
         norm.dx = floats_out(args, 0);
-        norm.dz = attrs.add ? floats_out(args, 1) : nullptr;
         norm.count = attrs.count;
         simd().norm_backward_data(norm);
       },
-      {{0, 0}, {0, 1}, {1, 1}});
+      {{0, 0}, {0, 1}});
 }
 
 std::shared_ptr<const Kernel> make_combine_statistics(std::int64_t channels, const ir::CombineAttrs& attrs) {

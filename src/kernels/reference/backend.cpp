@@ -34,8 +34,9 @@ bool is_safe_in_place(OpKind kind, std::size_t output, std::size_t input) {
       return output == 0 && (input == 0 || input == 5);
     case OpKind::batch_norm_backward:
       return (output == 0 && input <= 1) || (output == 3 && input == 1);
+    case OpKind::batch_norm_backward_sums:
+      return output == 2 && input == 1;
     case OpKind::batch_norm_backward_data:
-      return (output == 0 && input <= 1) || (output == 1 && input == 1);
     case OpKind::batch_norm_silu_backward:
     case OpKind::batch_norm_silu_backward_data:
       return output == 0 && input <= 1;

@@ -86,6 +86,11 @@ void write_data(const Channels& c, std::int64_t channel, const Gradient& gradien
   });
 }
 
+/// dz alone, perhaps over dy.
+void write_residual(const Channels& c, std::int64_t channel, const Gradient& gradient, float* dz) {
+  c.for_each(channel, [&](std::int64_t i) { dz[i] = static_cast<float>(gradient(channel, i)); });
+}
+
 }  // namespace
 
 Body batch_norm_statistics(const Described& d) {
@@ -146,6 +151,7 @@ Body batch_norm_backward_sums(const Described& d) {
     const Gradient gradient(args, attrs, 2, 4);
     for (std::int64_t channel = 0; channel < c.channels; ++channel) {
       const ChannelSums sums = sums_of(c, channel, gradient);
+      if (attrs.add) write_residual(c, channel, gradient, floats_out(args, 2));
       floats_out(args, 0)[channel] = static_cast<float>(sums.dgamma);
       floats_out(args, 1)[channel] = static_cast<float>(sums.dbeta);
     }
@@ -156,11 +162,10 @@ Body batch_norm_backward_data(const Described& d) {
   return [c = Channels(d.in[0]), attrs = d.attrs<ir::NormAttrs>()](const KernelArgs& args) {
     const Gradient gradient(args, attrs, 3, 7);
     const std::size_t sums = attrs.silu ? 6 : 5;
-    float* dz = attrs.add ? floats_out(args, 1) : nullptr;
     for (std::int64_t channel = 0; channel < c.channels; ++channel) {
       const ChannelSums whole{floats_in(args, sums)[channel], floats_in(args, sums + 1)[channel]};
       write_data(c, channel, gradient, whole, floats_in(args, 2)[channel], static_cast<double>(attrs.count),
-                 floats_out(args, 0), dz);
+                 floats_out(args, 0), nullptr);
     }
   };
 }

@@ -35,12 +35,13 @@ struct GradientOf {
   Affine affine{};
 };
 
-/// Sums of dy and dy * (x - mean) over one row.
-template <Followed followed>
+/// Sums of dy and dy * (x - mean) over one row, and dz = dy behind the ReLU.
+template <Followed followed, bool Dz>
 void backward_sums(const NormBackward& norm, std::int64_t row) {
   const ChannelView& view = norm.view;
   const std::int64_t base = row * view.row_elements();
   const float* x = norm.x + base;
+  float* dz = Dz ? norm.dz + base : nullptr;
   double* a = norm.partial + row * 2 * view.block;
   double* b = a + view.block;
   for (std::int64_t i = 0; i < 2 * view.block; ++i) a[i] = 0;
@@ -49,6 +50,7 @@ void backward_sums(const NormBackward& norm, std::int64_t row) {
     const GradientOf<followed> gradient_at(norm, row, run);
     add_terms(view, run, a, b, [&](std::int64_t at, std::int64_t lanes) {
       const F8 gradient = gradient_at(at, lanes);
+      if constexpr (Dz) put(dz + at, gradient, lanes);
       return Sums{gradient, gradient * (take(x + at, lanes) - mean)};
     });
   });
@@ -124,14 +126,17 @@ BackwardRow* choose_backward_row(const NormBackward& norm) {
   return mask ? backward_row<Followed::relu, false> : backward_row<Followed::nothing, false>;
 }
 
-BackwardRow* choose_backward_sums(const NormBackward& norm) {
-  if (norm.beta != nullptr) return backward_sums<Followed::silu>;
-  return norm.mask != nullptr ? backward_sums<Followed::relu> : backward_sums<Followed::nothing>;
+/// `with_dz`: it is written on the way.
+BackwardRow* choose_backward_sums(const NormBackward& norm, bool with_dz) {
+  if (norm.beta != nullptr) return backward_sums<Followed::silu, false>;
+  const bool mask = norm.mask != nullptr;
+  if (with_dz) return mask ? backward_sums<Followed::relu, true> : backward_sums<Followed::nothing, true>;
+  return mask ? backward_sums<Followed::relu, false> : backward_sums<Followed::nothing, false>;
 }
 
 /// This thread's rows, backwards: see norm_statistics().
-void sum_rows(const NormBackward& norm) {
-  BackwardRow* const sums = choose_backward_sums(norm);
+void sum_rows(const NormBackward& norm, bool with_dz) {
+  BackwardRow* const sums = choose_backward_sums(norm, with_dz);
   const Share share = my_share(norm.view.rows());
   for (std::int64_t row = share.end; row-- > share.begin;) sums(norm, row);
 }
@@ -154,7 +159,7 @@ void norm_backward(const NormBackward& norm) {
   BackwardRow* const gradient = choose_backward_row(norm);
 #pragma omp parallel
   {
-    sum_rows(norm);
+    sum_rows(norm, false);
 #pragma omp barrier
     sum_channels(norm);
 #pragma omp barrier
@@ -166,7 +171,7 @@ void norm_backward(const NormBackward& norm) {
 void norm_backward_sums(const NormBackward& norm) {
 #pragma omp parallel
   {
-    sum_rows(norm);
+    sum_rows(norm, norm.dz != nullptr);
 #pragma omp barrier
     sum_channels(norm);
   }

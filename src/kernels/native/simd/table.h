@@ -142,7 +142,7 @@ struct SimdTable {
                           float* variance);
   void (*norm_forward)(const NormForward& norm);
   void (*norm_backward)(const NormBackward& norm);
-  /// The two halves of norm_backward(): dgamma and dbeta; dx and dz from these.
+  /// The two halves of norm_backward(): dgamma and dbeta, and dz; dx from these.
   void (*norm_backward_sums)(const NormBackward& norm);
   void (*norm_backward_data)(const NormBackward& norm);
   void (*add_bias)(const ChannelView& view, const float* x, const float* bias, float* y);
