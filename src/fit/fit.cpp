@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "fit/offset_check.h"
 #include "fit/pool_fitter.h"
 #include "fit/step_problem.h"
@@ -21,7 +22,7 @@ using plan::PolicyKind;
 constexpr int kRefitTries = 3;
 
 /// The pools that the request allows, the one first that is taken where both are as good.
-std::vector<PoolKind> pools_of(const Request& request) {
+LongVector<PoolKind> pools_of(const Request& request) {
   if (request.pool) return {*request.pool};
   return {PoolKind::packed, PoolKind::paged};
 }
@@ -104,7 +105,7 @@ bool hardly_worse_than_compute(const Fit& fit) {
 /// rest finds a place about it. Throws BudgetError where the tier is too small for that.
 void place_again(Fit& fit) {
   const plan::Problem& problem = fit.training->problem;
-  std::vector<std::int64_t> fixed(problem.storages.size(), -1);
+  LongVector<std::int64_t> fixed(problem.storages.size(), -1);
   for (std::size_t s = 0; s < fixed.size(); ++s) {
     if (problem.storages[s].carried) fixed[s] = fit.map.place(s);
   }
@@ -142,16 +143,16 @@ double judged_seconds(const Fit& fit) {
 
 }  // namespace
 
-std::vector<const lower::Executable*> Steps::all() const {
-  std::vector<const lower::Executable*> steps;
+LongVector<const lower::Executable*> Steps::all() const {
+  LongVector<const lower::Executable*> steps;
   if (training != nullptr) steps.push_back(training);
   if (evaluation != nullptr) steps.push_back(evaluation);
   return steps;
 }
 
 std::int64_t place_plans(Fit& fit, std::span<const std::int64_t> fixed) {
-  std::vector<FittedStep*> fitted;
-  std::vector<plan::SolvedProblem> solved;
+  LongVector<FittedStep*> fitted;
+  LongVector<plan::SolvedProblem> solved;
   for (std::optional<FittedStep>* step : {&fit.training, &fit.evaluation}) {
     if (!*step) continue;
     fitted.push_back(&**step);
@@ -177,7 +178,7 @@ void predict(const Steps& steps, Fit& fit, const plan::Profile& profile) {
 void shed_problems(Fit& fit) {
   for (std::optional<FittedStep>* step : {&fit.training, &fit.evaluation}) {
     if (!*step) continue;
-    (*step)->problem.storages = {};
+    (*step)->problem.storages = LongVector<plan::StorageInfo>();  // {} would keep its memory
     (*step)->problem.ops = {};
     (*step)->problem.accesses = {};
   }
@@ -263,7 +264,7 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
   options.policy = PolicyKind::automatic;
   options.profile = &profile;
   options.dynamic_kernels = !steps.training->variants.empty();
-  std::vector<std::int64_t> fixed(now.map.slot_bytes.size(), kAnywhere);
+  LongVector<std::int64_t> fixed(now.map.slot_bytes.size(), kAnywhere);
   for (const plan::Standing& state : now.training->plan.boundary) {
     const auto slot = static_cast<std::size_t>(state.storage);
     if (state.resident) fixed[slot] = now.training->plan.homes[slot];

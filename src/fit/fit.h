@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "fit/division.h"
 #include "fit/pool_model.h"
 #include "fit/storage_map.h"
@@ -28,7 +28,7 @@ struct Steps {
   const lower::Executable* training = nullptr;
   const lower::Executable* evaluation = nullptr;
 
-  std::vector<const lower::Executable*> all() const;
+  LongVector<const lower::Executable*> all() const;
 };
 
 /// What a step is to be fitted into, and how.

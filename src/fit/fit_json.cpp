@@ -7,7 +7,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json_numbers.h"
 #include "base/kept_json.h"
+#include "base/long_vector.h"
 #include "base/text.h"
 #include "fit/offset_check.h"
 #include "fit/step_problem.h"
@@ -41,7 +43,7 @@ Json problem_json(const plan::Problem& problem) {
     Json overwrites = Json::array();
     for (const plan::Overwrite& pair : problem.ops[i].overwrites) overwrites.push_back({pair.from, pair.to});
     const std::span<const std::int64_t> scratch = problem.ops[i].scratch_bytes;
-    ops.push_back({op.name, op.inputs, op.outputs, std::vector<std::int64_t>(scratch.begin(), scratch.end()),
+    ops.push_back({op.name, op.inputs, op.outputs, LongVector<std::int64_t>(scratch.begin(), scratch.end()),
                    overwrites});
   }
   return json;
@@ -56,25 +58,25 @@ Json step_json(const FittedStep& step) {
 }
 
 /// By storage: where it lies on the tier. What has space there for another plan only has no place yet.
-std::vector<std::int64_t> places_from_json(const ReadJson& json, std::size_t storages) {
-  std::vector<std::int64_t> places(storages, -1);
+LongVector<std::int64_t> places_from_json(const ReadJson& json, std::size_t storages) {
+  LongVector<std::int64_t> places(storages, -1);
   for (const ReadJson& extent : json) {
-    const auto storage = extent.at(0).get<std::int64_t>();
+    const auto storage = whole_number<std::int64_t>(extent.at(0));
     if (storage < 0 || static_cast<std::size_t>(storage) >= storages)
       throw UserError("it has space on the tier for a storage that is not there");
-    places[static_cast<std::size_t>(storage)] = extent.at(1).get<std::int64_t>();
+    places[static_cast<std::size_t>(storage)] = whole_number<std::int64_t>(extent.at(1));
   }
   return places;
 }
 
 FittedStep step_from_json(const lower::Executable& step, const StorageMap& map, const plan::PoolRule& rule,
                           const std::optional<plan::Boundary>& boundary,
-                          const std::vector<std::int64_t>& places, const ReadJson& json, const char* what) {
+                          const LongVector<std::int64_t>& places, const ReadJson& json, const char* what) {
   FittedStep fitted;
   fitted.problem = step_problem(step, map, rule, boundary);
   fitted.plan = plan::plan_from_json(fitted.problem, json.dump(), what);
-  fitted.plan.offsets = json.at("offsets").get<std::vector<std::int64_t>>();
-  fitted.plan.homes = json.at("homes").get<std::vector<std::int64_t>>();
+  fitted.plan.offsets = whole_numbers<std::int64_t>(json.at("offsets"));
+  fitted.plan.homes = whole_numbers<std::int64_t>(json.at("homes"));
   fitted.plan.places = places;
   const plan::CheckResult check = plan::check(fitted.problem, fitted.plan);
   if (!check.ok) throw UserError("the plan does not hold: " + check.message);
@@ -83,17 +85,19 @@ FittedStep step_from_json(const lower::Executable& step, const StorageMap& map, 
 }
 
 Fit parse(const Steps& steps, const ReadJson& json) {
-  if (json.at("version").get<int>() != kVersion) throw UserError("it is of another version");
+  if (whole_number<int>(json.at("version")) != kVersion) throw UserError("it is of another version");
   Fit fit;
   fit.map = map_slots(steps.all());
   const std::string pool = json.at("pool").get<std::string>();
   if (pool != "virtual" && pool != "packed") throw UserError("its pool is not known");
-  const auto rounding = json.at("rounding_bytes").get<std::int64_t>();
-  fit.division.budget_bytes = json.at("budget_bytes").get<std::int64_t>();
-  fit.given_bytes = json.at("given_bytes").get<std::int64_t>();
-  fit.size = {json.at("pool_bytes").get<std::int64_t>(), json.at("small_bytes").get<std::int64_t>(),
-              json.at("paged_bytes").get<std::int64_t>(), json.at("address_bytes").get<std::int64_t>()};
-  fit.in_memory_bytes = json.at("in_memory_bytes").get<std::int64_t>();
+  const auto rounding = whole_number<std::int64_t>(json.at("rounding_bytes"));
+  fit.division.budget_bytes = whole_number<std::int64_t>(json.at("budget_bytes"));
+  fit.given_bytes = whole_number<std::int64_t>(json.at("given_bytes"));
+  fit.size = {whole_number<std::int64_t>(json.at("pool_bytes")),
+              whole_number<std::int64_t>(json.at("small_bytes")),
+              whole_number<std::int64_t>(json.at("paged_bytes")),
+              whole_number<std::int64_t>(json.at("address_bytes"))};
+  fit.in_memory_bytes = whole_number<std::int64_t>(json.at("in_memory_bytes"));
   if (rounding < 0 || fit.given_bytes <= 0 || fit.pool_bytes() <= 0 ||
       std::max({rounding, fit.given_bytes, fit.pool_bytes(), fit.size.small_bytes, fit.size.paged_bytes,
                 fit.size.address_bytes}) > kLargest)
@@ -102,11 +106,11 @@ Fit parse(const Steps& steps, const ReadJson& json) {
       pool == "packed" ? make_packed_model(fit.map) : make_virtual_model(fit.map, std::max(rounding, kMiB));
   fit.policy = plan::parse_policy(json.at("policy").get<std::string>());
   plan::PoolRule rule = fit.pool->rule(fit.given_bytes);
-  rule.tier_bytes = json.at("tier_bytes").get<std::int64_t>();
+  rule.tier_bytes = whole_number<std::int64_t>(json.at("tier_bytes"));
   if (rule.tier_bytes < 0 || rule.tier_bytes > kLargest) throw UserError("its sizes are absurd");
-  const std::vector<std::int64_t> places = places_from_json(json.at("extents"), fit.map.extent.size());
-  std::vector<PlannedStep> planned;
-  std::vector<const plan::Plan*> plans;
+  const LongVector<std::int64_t> places = places_from_json(json.at("extents"), fit.map.extent.size());
+  LongVector<PlannedStep> planned;
+  LongVector<const plan::Plan*> plans;
   fit.training =
       step_from_json(*steps.training, fit.map, rule, std::nullopt, places, json.at("training"), "training");
   planned.push_back({steps.training, &fit.training->problem, &fit.training->plan});
@@ -124,7 +128,7 @@ Fit parse(const Steps& steps, const ReadJson& json) {
   // Another plan in mid-run may swap more.
   StorageMap spare = fit.map;
   spare.tier_bytes = rule.tier_bytes;
-  for (const ReadJson& extent : json.at("extents")) spare.extent[extent.at(0).get<std::size_t>()] = 0;
+  for (const ReadJson& extent : json.at("extents")) spare.extent[whole_number<std::size_t>(extent.at(0))] = 0;
   add_extents(fit.map, spare);
   return fit;
 }

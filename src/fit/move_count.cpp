@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/long_vector.h"
 #include "plan/walker.h"
 
 namespace penstock::fit {
@@ -70,8 +71,8 @@ class MoveCounter : public plan::PlanVisitor {
   const StorageMap& map_;
   const VirtualPoolRule& rule_;
   PagePlacement placement_;
-  std::vector<std::int64_t> offset_of_;  // by slot, while it is held
-  std::size_t next_ = 0;                 // of the plan's offsets
+  LongVector<std::int64_t> offset_of_;  // by slot, while it is held
+  std::size_t next_ = 0;                // of the plan's offsets
   std::int64_t moves_ = 0;
   std::int64_t times_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 
+#include "base/long_vector.h"
 #include "memory/pack.h"
 #include "memory/pool.h"
 
@@ -82,7 +83,7 @@ class Arena {
   std::int64_t grain_bytes_;
   std::map<std::int64_t, std::int64_t> small_, paged_;  ///< what is held of either space: offset -> end
   std::int64_t paged_bytes_ = 0;
-  std::vector<std::int64_t> offset_of_;  ///< by slot
+  LongVector<std::int64_t> offset_of_;  ///< by slot
 };
 
 void follow(const StorageMap& map, const PlannedStep& planned, const PoolSize& size,

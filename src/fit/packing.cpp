@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "memory/pack.h"
 #include "plan/walker.h"
 
@@ -34,11 +35,11 @@ class StayCollector : public plan::PlanVisitor {
       return in.action == plan::Action::acquire || in.action == plan::Action::swap_in ||
              in.action == plan::Action::run;
     };
-    const std::vector<plan::Instruction>& instructions = planned.plan->instructions;
+    const LongVector<plan::Instruction>& instructions = planned.plan->instructions;
     const auto most =
         static_cast<std::size_t>(std::count_if(instructions.begin(), instructions.end(), gets_memory));
     item_of_.emplace_back().reserve(most);
-    std::vector<PackInterval>& stays = paged_ == nullptr ? stays_ : paged_stays_;
+    LongVector<PackInterval>& stays = paged_ == nullptr ? stays_ : paged_stays_;
     stays.reserve(stays.size() + most);
     walker.step(*this);
     for (Slot& slot : slots_) slot.crosses = slot.stays;
@@ -78,7 +79,7 @@ class StayCollector : public plan::PlanVisitor {
     end(map_.scratch_slot.at(scratch));
   }
 
-  Layout pack(const std::vector<std::int64_t>& fixed) {
+  Layout pack(const LongVector<std::int64_t>& fixed) {
     for (std::size_t s = 0; s < slots_.size(); ++s) {
       Slot& slot = slots_[s];
       if (!slot.stays) continue;
@@ -101,8 +102,8 @@ class StayCollector : public plan::PlanVisitor {
       std::int64_t& home = layout.homes.emplace_back(offset(static_cast<int>(s)));
       if (home < 0 && slots_[s].first_item >= 0) home = offset(slots_[s].first_item);
     }
-    for (const std::vector<int>& items : item_of_) {
-      std::vector<std::int64_t>& offsets = layout.offsets.emplace_back();
+    for (const LongVector<int>& items : item_of_) {
+      LongVector<std::int64_t>& offsets = layout.offsets.emplace_back();
       offsets.reserve(items.size());
       for (const int item : items) offsets.push_back(offset(item));
     }
@@ -171,17 +172,17 @@ class StayCollector : public plan::PlanVisitor {
   const VirtualPoolRule* paged_;
   const lower::Executable* step_ = nullptr;
   std::int64_t now_ = 0;  // counts what takes or gives memory
-  std::vector<Slot> slots_;
+  LongVector<Slot> slots_;
   int items_;
-  std::vector<std::vector<int>> item_of_;  // by step, then by order of getting memory
-  std::vector<PackInterval> stays_, paged_stays_;
+  LongVector<LongVector<int>> item_of_;  // by step, then by order of getting memory
+  LongVector<PackInterval> stays_, paged_stays_;
   std::int64_t paged_bytes_ = 0, most_paged_bytes_ = 0;
 };
 
 }  // namespace
 
 Layout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps,
-                  const std::vector<std::int64_t>& fixed, const VirtualPoolRule* paged) {
+                  const LongVector<std::int64_t>& fixed, const VirtualPoolRule* paged) {
   StayCollector collector(map, paged);
   for (const PlannedStep& planned : steps) collector.follow(planned);
   return collector.pack(fixed);

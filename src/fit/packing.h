@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "fit/pool_model.h"
 #include "fit/storage_map.h"
 #include "memory/page_placement.h"
@@ -16,6 +16,6 @@ namespace penstock::fit {
 /// stay where they are; others, and all where it is empty: kAnywhere. `paged`: how a virtual pool rounds,
 /// where offsets of all but small slots are addresses; null: all slots lie in one arena.
 Layout pack_plans(const StorageMap& map, std::span<const PlannedStep> steps,
-                  const std::vector<std::int64_t>& fixed, const VirtualPoolRule* paged);
+                  const LongVector<std::int64_t>& fixed, const VirtualPoolRule* paged);
 
 }  // namespace penstock::fit

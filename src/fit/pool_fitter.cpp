@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "fit/offset_check.h"
 #include "fit/step_problem.h"
 #include "plan/budget_error.h"
@@ -82,14 +83,14 @@ plan::PlanOptions PoolFitter::plan_options(plan::PolicyKind policy) const {
   return options;
 }
 
-std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any,
-                                                std::int64_t first_tier_bytes) const {
+LongVector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any,
+                                               std::int64_t first_tier_bytes) const {
   plan::PlanOptions options = plan_options(fit.policy);
   options.any = any;
   plan::PoolRule rule = fit.pool->rule(fit.given_bytes);
   rule.tier_bytes = first_tier_bytes;
   std::optional<plan::Boundary> boundary;
-  std::vector<PlannedStep> planned;
+  LongVector<PlannedStep> planned;
   for (const lower::Executable* step : steps_.all()) {
     plan::Problem problem = step_problem(*step, map_, rule, boundary);
     const std::optional<plan::Profile> times = profile_of(*step, problem, options, profile);
@@ -117,11 +118,11 @@ std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* p
   return planned;
 }
 
-std::vector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any) const {
+LongVector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any) const {
   std::int64_t first_bytes = request_.tier_bytes;
   for (int round = 0;; ++round) {
     try {
-      std::vector<PlannedStep> planned = plan_steps(fit, profile, any, first_bytes);
+      LongVector<PlannedStep> planned = plan_steps(fit, profile, any, first_bytes);
       const std::int64_t taken =
           planned.size() > 1 ? place_plans(fit) : planned.front().plan->summary.tier_bytes;
       if (taken <= request_.tier_bytes) return planned;
@@ -148,7 +149,7 @@ Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolMod
   fit.pool = model;
   fit.given_bytes = given_bytes;
   fit.in_memory_bytes = keep_bytes_ + request_.division.beside_bytes();
-  const std::vector<PlannedStep> planned = plan_steps(fit, profile, any);
+  const LongVector<PlannedStep> planned = plan_steps(fit, profile, any);
   Layout layout = model->lay_out(planned, {});
   fit.size = layout.size;
   std::size_t next = 0;
@@ -160,7 +161,7 @@ Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolMod
   const std::string wrong = check_offsets(map_, planned, fit.size, model->grain_bytes());
   require(wrong.empty(), wrong.c_str());
   fit.map = map_;
-  std::vector<const plan::Plan*> plans;
+  LongVector<const plan::Plan*> plans;
   for (const PlannedStep& step : planned) plans.push_back(step.plan);
   map_extents(fit.map, plans);
   if (profile != nullptr && fit.training) predict(steps_, fit, *profile);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/long_vector.h"
 #include "fit/fit.h"
 
 namespace penstock::fit {
@@ -38,9 +39,9 @@ class PoolFitter {
           const plan::Profile* profile, bool any = false) const;
   /// Plans all steps into `fit`, one after the other: each has the space on the tier that is left by those
   /// before, the first one no more than `first_tier_bytes`.
-  std::vector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, bool any,
-                                      std::int64_t first_tier_bytes) const;
-  std::vector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, bool any) const;
+  LongVector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, bool any,
+                                     std::int64_t first_tier_bytes) const;
+  LongVector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, bool any) const;
   /// The least that the policy can be given.
   std::int64_t least_given(plan::PolicyKind policy, const PoolModel& model) const;
   /// How often something is tried: less for long steps, so that the time grows about linearly with them.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/long_vector.h"
 #include "fit/move_count.h"
 #include "fit/packing.h"
 #include "memory/pack.h"
@@ -47,7 +48,7 @@ class VirtualModel final : public PoolModel {
     return rule;
   }
 
-  Layout lay_out(std::span<const PlannedStep> steps, const std::vector<std::int64_t>& fixed) const override {
+  Layout lay_out(std::span<const PlannedStep> steps, const LongVector<std::int64_t>& fixed) const override {
     Layout layout = pack_plans(map_, steps, fixed, &rule_);
     if (!fixed.empty()) return layout;
     const auto with_spare = [](std::int64_t bytes, std::int64_t unit) {
@@ -97,7 +98,7 @@ class PackedModel final : public PoolModel {
     return rule;
   }
 
-  Layout lay_out(std::span<const PlannedStep> steps, const std::vector<std::int64_t>& fixed) const override {
+  Layout lay_out(std::span<const PlannedStep> steps, const LongVector<std::int64_t>& fixed) const override {
     return pack_plans(map_, steps, fixed, nullptr);
   }
 

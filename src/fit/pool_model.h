@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "fit/storage_map.h"
 #include "lower/lower.h"
 #include "memory/pool.h"
@@ -46,9 +46,9 @@ PoolSize pool_size(std::int64_t small_bytes, std::int64_t paged_bytes, std::int6
 struct Layout {
   PoolSize size;  ///< how large the pool must be
   /// By slot: where it is between steps; kAnywhere: it never is in memory then.
-  std::vector<std::int64_t> homes;
+  LongVector<std::int64_t> homes;
   /// By step, in the order in which its plan gives memory: where.
-  std::vector<std::vector<std::int64_t>> offsets;
+  LongVector<LongVector<std::int64_t>> offsets;
 };
 
 /// What planning has to know of a kind of pool, and how to make one. A model is made for a storage map, which
@@ -64,8 +64,7 @@ class PoolModel {
   /// Where plans that were made with rule() put everything, and how large the pool then must be. `fixed`: by
   /// slot, offsets in a pool that is there which must stay as they are (kAnywhere: free to choose); empty:
   /// the pool is a new one.
-  virtual Layout lay_out(std::span<const PlannedStep> steps,
-                         const std::vector<std::int64_t>& fixed) const = 0;
+  virtual Layout lay_out(std::span<const PlannedStep> steps, const LongVector<std::int64_t>& fixed) const = 0;
   /// The profile, knowing how often this pool moves memory when the plan is followed.
   virtual plan::Profile with_moves(plan::Profile profile, const PlannedStep& planned,
                                    const PoolSize& size) const = 0;

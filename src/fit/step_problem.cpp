@@ -30,7 +30,7 @@ void find_overwrites(const lower::Executable& step, plan::Problem& problem) {
     return !problem.storage(tensor.storage).carried && tensor.role != ir::Role::input &&
            problem.storage(tensor.storage).footprint_bytes > 0;
   };
-  plan::RowsBuilder<plan::Overwrite> overwrites(step.graph.ops.size());
+  RowsBuilder<plan::Overwrite> overwrites(step.graph.ops.size());
   for (std::size_t i = 0; i < step.graph.ops.size(); ++i) {
     const ir::Op& op = step.graph.ops[i];
     for (std::size_t o = 0; o < op.outputs.size(); ++o) {

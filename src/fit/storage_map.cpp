@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/long_vector.h"
 #include "tier/tier.h"
 
 namespace penstock::fit {
@@ -37,7 +38,7 @@ namespace {
 static_assert(plan::kTierGrain == kTierAlignment);
 
 /// An extent for each storage that `swapped` says, and for no other; none has a place yet.
-void give_extents(StorageMap& map, const std::vector<bool>& swapped) {
+void give_extents(StorageMap& map, const LongVector<bool>& swapped) {
   map.extent_bytes.clear();
   for (std::size_t s = 0; s < swapped.size(); ++s) {
     map.extent[s] = swapped[s] ? static_cast<int>(map.extent_bytes.size()) : -1;
@@ -49,8 +50,8 @@ void give_extents(StorageMap& map, const std::vector<bool>& swapped) {
 }  // namespace
 
 void map_extents(StorageMap& map, std::span<const plan::Plan* const> plans) {
-  std::vector<bool> swapped(map.extent.size(), false);
-  const std::vector<std::int64_t>* places = nullptr;
+  LongVector<bool> swapped(map.extent.size(), false);
+  const LongVector<std::int64_t>* places = nullptr;
   for (const plan::Plan* plan : plans) {
     for (const plan::Instruction& in : plan->instructions) {
       if (in.action == plan::Action::swap_in || in.action == plan::Action::swap_out) {
@@ -73,8 +74,8 @@ void map_extents(StorageMap& map, std::span<const plan::Plan* const> plans) {
 }
 
 void add_extents(StorageMap& map, const StorageMap& other) {
-  std::vector<bool> swapped(map.extent.size());
-  std::vector<std::int64_t> places(map.extent.size(), -1);
+  LongVector<bool> swapped(map.extent.size());
+  LongVector<std::int64_t> places(map.extent.size(), -1);
   for (std::size_t s = 0; s < swapped.size(); ++s) {
     swapped[s] = map.extent[s] >= 0 || other.extent[s] >= 0;
     places[s] = map.place(s);

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "lower/lower.h"
 #include "plan/plan.h"
 #include "tier/extents.h"
@@ -16,12 +16,12 @@ namespace penstock::fit {
 /// extents after.
 struct StorageMap {
   int storages = 0;  ///< storage s has slot s
-  std::vector<std::int64_t>
+  LongVector<std::int64_t>
       slot_bytes;  ///< of the pool's slots: storages, then one slot for each scratch size
   std::map<std::int64_t, int> scratch_slot;  ///< by scratch bytes; none for 0
-  std::vector<int> extent;                   ///< by storage; -1: never on the tier
-  std::vector<std::int64_t> extent_bytes;    ///< by extent
-  std::vector<std::int64_t> extent_offset;   ///< by extent: where it lies on the tier; -1: nowhere for now
+  LongVector<int> extent;                    ///< by storage; -1: never on the tier
+  LongVector<std::int64_t> extent_bytes;     ///< by extent
+  LongVector<std::int64_t> extent_offset;    ///< by extent: where it lies on the tier; -1: nowhere for now
   std::int64_t tier_bytes = 0;               ///< how large the tier is
 
   /// What make_tier() takes.

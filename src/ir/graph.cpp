@@ -1,6 +1,8 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
 
@@ -111,8 +113,8 @@ std::int64_t Graph::storage_bytes(StorageId storage) const {
   return bytes;
 }
 
-std::vector<std::int64_t> storage_sizes(const Graph& graph) {
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(graph.storages), 0);
+LongVector<std::int64_t> storage_sizes(const Graph& graph) {
+  LongVector<std::int64_t> sizes(static_cast<std::size_t>(graph.storages), 0);
   for (const Tensor& t : graph.tensors) {
     auto& bytes = sizes[static_cast<std::size_t>(t.storage)];
     bytes = std::max(bytes, t.size_bytes());
@@ -120,15 +122,25 @@ std::vector<std::int64_t> storage_sizes(const Graph& graph) {
   return sizes;
 }
 
-std::vector<std::vector<OpId>> consumers(const Graph& graph) {
-  std::vector<std::vector<OpId>> readers(graph.tensors.size());
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-    for (const TensorId input : graph.ops[i].inputs) {
-      auto& list = readers[static_cast<std::size_t>(input)];
-      if (list.empty() || list.back() != static_cast<OpId>(i)) list.push_back(static_cast<OpId>(i));
+Rows<OpId> consumers(const Graph& graph) {
+  // An op that reads a tensor twice is there once.
+  const auto each = [&graph](auto&& found) {
+    LongVector<OpId> last(graph.tensors.size(), kNone);
+    for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+      const auto op = static_cast<OpId>(i);
+      for (const TensorId input : graph.ops[i].inputs) {
+        const auto t = static_cast<std::size_t>(input);
+        if (std::exchange(last[t], op) != op) found(t, op);
+      }
     }
-  }
-  return readers;
+  };
+  LongVector<std::uint32_t> first(graph.tensors.size() + 1, 0);
+  each([&](std::size_t tensor, OpId /*op*/) { ++first[tensor + 1]; });
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  LongVector<OpId> readers(first.back());
+  LongVector<std::uint32_t> next(first.begin(), first.end() - 1);
+  each([&](std::size_t tensor, OpId op) { readers[next[tensor]++] = op; });
+  return {std::move(first), std::move(readers)};
 }
 
 }  // namespace penstock::ir

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/long_vector.h"
+#include "base/rows.h"
 #include "ir/op.h"
 #include "ir/tensor.h"
 
@@ -31,8 +35,8 @@ struct Port {
 /// and lowering append to it or make a new one from it; verify() says whether it is sound.
 struct Graph {
   std::string name;
-  std::vector<Tensor> tensors;
-  std::vector<Op> ops;
+  LongVector<Tensor> tensors;
+  LongVector<Op> ops;
   std::vector<Carried> carried;
   StorageId storages = 0;
 
@@ -72,10 +76,10 @@ struct Graph {
 };
 
 /// Bytes of each storage: those of its largest tensor.
-std::vector<std::int64_t> storage_sizes(const Graph& graph);
+LongVector<std::int64_t> storage_sizes(const Graph& graph);
 
 /// For each tensor the ops that read it, in execution order.
-std::vector<std::vector<OpId>> consumers(const Graph& graph);
+Rows<OpId> consumers(const Graph& graph);
 
 /// Throws InternalError that names the op or tensor if the graph is not sound: every input was written before
 /// (or is state), every tensor is written once, shapes and dtypes fit the op, a tensor is not read after
@@ -85,5 +89,7 @@ void verify(const Graph& graph);
 
 /// The graph as text: a line an op with its attributes, tensors, shapes, layouts; totals by role at the end.
 std::string print(const Graph& graph);
+/// The same in pieces: the text of a long step is larger than the step.
+void print(const Graph& graph, const std::function<void(std::string_view)>& take);
 
 }  // namespace penstock::ir

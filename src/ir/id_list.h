@@ -15,7 +15,10 @@ class IdList {
 
   IdList() = default;
   IdList(std::initializer_list<std::int32_t> ids) { assign({ids.begin(), ids.size()}); }
-  IdList(const std::vector<std::int32_t>& ids) { assign(ids); }
+  template <typename Allocator>
+  IdList(const std::vector<std::int32_t, Allocator>& ids) {
+    assign(ids);
+  }
   template <typename Iterator>
   IdList(Iterator first, Iterator last) {
     for (; first != last; ++first) push_back(*first);

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <functional>
 #include <iterator>
+#include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "ir/graph.h"
@@ -43,7 +46,7 @@ void print_op(Out out, const Graph& graph, std::size_t index) {
 void print_totals(Out out, const Graph& graph) {
   std::array<std::int64_t, kRoles> bytes{};
   std::array<std::int64_t, kRoles> count{};
-  const std::vector<std::int64_t> sizes = storage_sizes(graph);
+  const auto sizes = storage_sizes(graph);
   std::vector<bool> counted(sizes.size(), false);
   for (const Tensor& tensor : graph.tensors) {
     const auto storage = static_cast<std::size_t>(tensor.storage);
@@ -61,13 +64,27 @@ void print_totals(Out out, const Graph& graph) {
 
 }  // namespace
 
-std::string print(const Graph& graph) {
+void print(const Graph& graph, const std::function<void(std::string_view)>& take) {
   std::string text;
   const Out out(text);
+  const auto give = [&] {
+    take(text);
+    text.clear();
+  };
   fmt::format_to(out, "{}: {} ops, {} tensors, {} storages\n", graph.name, graph.ops.size(),
                  graph.tensors.size(), graph.storages);
-  for (std::size_t i = 0; i < graph.ops.size(); ++i) print_op(out, graph, i);
+  give();
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    print_op(out, graph, i);
+    give();
+  }
   print_totals(out, graph);
+  give();
+}
+
+std::string print(const Graph& graph) {
+  std::string text;
+  print(graph, [&text](std::string_view piece) { text += piece; });
   return text;
 }
 

@@ -190,7 +190,7 @@ class Accumulator {
 
   ir::Graph graph_;
   std::int64_t count_;
-  std::vector<Op> ops_;  ///< of the step on one micro-batch
+  LongVector<Op> ops_;  ///< of the step on one micro-batch
   std::int64_t micro_ = 0;
   std::int64_t samples_ = 0;                               ///< of a micro-batch: the first input's
   std::unordered_map<TensorId, TensorId> here_;            ///< by tensor of the step: this micro-batch's

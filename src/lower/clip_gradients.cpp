@@ -20,7 +20,7 @@ class Clipper {
       : result_(executable), graph_(executable.graph), backend_(backend), options_(options) {}
 
   void run() {
-    const std::vector<Op> ops = std::move(graph_.ops);
+    const LongVector<Op> ops = std::move(graph_.ops);
     const auto kernels = std::move(result_.kernels);
     graph_.ops.clear();
     result_.kernels.clear();

@@ -34,7 +34,7 @@ ir::Graph compact(ir::Graph graph) {
   std::vector<bool> named(graph.tensors.size(), false);
   for_each_mention(graph, [&](const TensorId& id) { named[static_cast<std::size_t>(id)] = true; });
   std::vector<TensorId> place(graph.tensors.size(), kNone);
-  std::vector<ir::Tensor> kept;
+  LongVector<ir::Tensor> kept;
   kept.reserve(static_cast<std::size_t>(std::count(named.begin(), named.end(), true)));
   std::map<ir::StorageId, ir::StorageId> storages;
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -56,7 +56,7 @@ ir::Graph compact(ir::Graph graph) {
 }
 
 ir::Graph without_ops(ir::Graph graph, const std::vector<bool>& gone) {
-  std::vector<ir::Op> kept;
+  LongVector<ir::Op> kept;
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     if (!gone[i]) kept.push_back(std::move(graph.ops[i]));
   }

@@ -87,7 +87,7 @@ Cutter::Cutter(ir::Graph graph, const CutWay& way, std::size_t parts, std::vecto
 }
 
 ir::Graph Cutter::run() {
-  std::vector<Op> ops;
+  LongVector<Op> ops;
   std::swap(ops, graph_.ops);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     Op& op = ops[i];

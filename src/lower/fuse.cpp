@@ -152,7 +152,7 @@ class Fuser {
   }
 
   ir::Graph graph_;
-  std::vector<std::vector<OpId>> readers_;
+  Rows<OpId> readers_;
   std::vector<bool> gone_;
 };
 

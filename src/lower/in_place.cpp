@@ -52,8 +52,8 @@ class InPlaceSharer {
   }
 
   ir::Graph& graph_;
-  const std::vector<std::shared_ptr<const kernels::Kernel>>& kernels_;
-  std::vector<std::vector<OpId>> readers_;
+  const LongVector<std::shared_ptr<const kernels::Kernel>>& kernels_;
+  Rows<OpId> readers_;
   std::vector<int> tenants_;  ///< by storage: how many tensors it had at first
 };
 

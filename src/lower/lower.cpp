@@ -21,7 +21,7 @@ void add_variants(Executable& executable, kernels::Backend& backend) {
   for (std::size_t i = 0; i < executable.graph.ops.size(); ++i) {
     auto variants = backend.variants(executable.graph, executable.graph.ops[i]);
     variants.front() = executable.kernels[i];
-    std::vector<std::int64_t> scratch_bytes;
+    LongVector<std::int64_t> scratch_bytes;
     for (const auto& kernel : variants) scratch_bytes.push_back(kernel->scratch_bytes());
     executable.variants.push_back(std::move(variants));
     executable.variant_scratch_bytes.push_back(std::move(scratch_bytes));

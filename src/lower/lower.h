@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/long_vector.h"
 #include "ir/graph.h"
 #include "kernels/kernel.h"
 
@@ -88,11 +89,11 @@ struct ShardedState {
 /// A step that can be run: the graph with layouts, reorders and shared storages, and a kernel for each op.
 struct Executable {
   ir::Graph graph;
-  std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  ///< by op
-  std::vector<std::int64_t> scratch_bytes;                      ///< by op
+  LongVector<std::shared_ptr<const kernels::Kernel>> kernels;  ///< by op
+  LongVector<std::int64_t> scratch_bytes;                      ///< by op
   /// Other kernels for the ops, by op, the one above first; empty: those above are all.
-  std::vector<std::vector<std::shared_ptr<const kernels::Kernel>>> variants;
-  std::vector<std::vector<std::int64_t>> variant_scratch_bytes;  ///< by op and variant
+  LongVector<std::vector<std::shared_ptr<const kernels::Kernel>>> variants;
+  LongVector<LongVector<std::int64_t>> variant_scratch_bytes;  ///< by op and variant
 
   const kernels::Kernel& kernel(ir::OpId op, std::int32_t variant) const {
     const auto i = static_cast<std::size_t>(op);

@@ -91,7 +91,7 @@ class Widths {
   }
 
   /// What one pass over memory makes may lie where something was that nothing reads any more.
-  std::int64_t overwritten_bytes(std::size_t i, const std::vector<std::vector<ir::OpId>>& readers) const {
+  std::int64_t overwritten_bytes(std::size_t i, const Rows<ir::OpId>& readers) const {
     const Op& op = graph_.ops[i];
     if (ir::op_facts(op.kind).flops != nullptr || op.outputs.empty()) return 0;
     const std::int64_t bytes = graph_.tensor(op.outputs[0]).size_bytes();

@@ -30,7 +30,7 @@ ir::Graph prune(ir::Graph graph) {
   std::vector<bool> needed(graph.tensors.size(), false);
   if (graph.loss != ir::kNone) needed[at(graph.loss)] = true;
   for (const ir::Carried& state : graph.carried) needed[at(state.end)] = true;
-  std::vector<Op> kept;
+  LongVector<Op> kept;
   for (std::size_t i = graph.ops.size(); i-- > 0;) {
     Op& op = graph.ops[i];
     const bool is_needed =

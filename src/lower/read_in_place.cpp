@@ -189,7 +189,7 @@ class PlaceReader {
   }
 
   /// The tensor with what `base` holds, in this shape.
-  TensorId shaped(TensorId base, const ir::Shape& wanted, std::vector<Op>& ops) {
+  TensorId shaped(TensorId base, const ir::Shape& wanted, LongVector<Op>& ops) {
     if (made_shape(base) == wanted) return now_[place(base)];
     const ir::Tensor& tensor = graph_.tensor(now_[place(base)]);
     const TensorId made = graph_.add_tensor(tensor.name.with(".as"), tensor.dtype, wanted, tensor.role);
@@ -205,7 +205,7 @@ class PlaceReader {
   void write() {
     now_.resize(tensors_);
     for (std::size_t id = 0; id < tensors_; ++id) now_[id] = static_cast<TensorId>(id);
-    std::vector<Op> ops;
+    LongVector<Op> ops;
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
       Op op = graph_.ops[i];
       if (in_place_[i]) {

@@ -93,7 +93,7 @@ class Repeater {
 
   ir::Graph run() {
     choose();
-    std::vector<Op> ops;
+    LongVector<Op> ops;
     std::swap(ops, graph_.ops);
     for (Op& op : ops) {
       if (op.phase == Phase::backward) {

@@ -264,7 +264,7 @@ class Slicer {
 
   ir::Graph graph_;
   std::int64_t slice_bytes_;
-  std::vector<Op> old_;
+  LongVector<Op> old_;
   std::set<TensorId> sliced_;                    ///< optimizer state that slices replace
   std::map<OpId, TensorId> first_slice_;         ///< of linear layers with a bias
   std::map<OpId, std::vector<TensorId>> dense_;  ///< slices of tied output layers' gradients

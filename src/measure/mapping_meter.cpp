@@ -78,7 +78,7 @@ void measure_mapping(std::int64_t work_bytes, plan::HostProfile& profile) {
   // The pool stays below what the neediest op takes, which is there for the taking. Slots of each kind are
   // three times what it holds, so that none is still held when its turn comes again.
   const std::int64_t capacity = std::max(work_bytes / 4 * 3, 64 * kPlacedAlignment);
-  std::vector<std::int64_t> slots;
+  LongVector<std::int64_t> slots;
   const auto add = [&](std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t size = 3 * capacity / count * (count / 2 + i) / count;

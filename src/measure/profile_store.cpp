@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -111,7 +112,7 @@ plan::Profile ProfileStore::measure() const {
   measure_mapping(work_bytes, profile.host);
   Profiler profiler(work_bytes);
   profile.op_seconds = profiler.op_seconds(step_);
-  const auto make = [&](const std::vector<std::int64_t>& extents) {
+  const auto make = [&](const LongVector<std::int64_t>& extents) {
     return tier_maker_(request_.tier, extents).tier;
   };
   profiler.tier(make, profile);
@@ -123,9 +124,10 @@ plan::Profile ProfileStore::measure() const {
 std::string ProfileStore::key() const {
   Sha256 hash;
   const auto add = [&hash](const std::string& text) { hash.update(text.data(), text.size() + 1); };
-  add(fmt::format("profile 10, {} threads", request_.threads));
+  add(fmt::format("profile 11, {} threads", request_.threads));
   add(processor_name());
-  add(ir::print(step_.graph));
+  ir::print(step_.graph, [&hash](std::string_view piece) { hash.update(piece.data(), piece.size()); });
+  hash.update("", 1);
   for (const auto& kernel : step_.kernels) add(kernel->implementation());
   for (const auto& variants : step_.variants) {
     for (const auto& kernel : variants) add(kernel->implementation());

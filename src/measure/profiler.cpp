@@ -87,7 +87,7 @@ plan::OpSeconds Profiler::op_seconds(const lower::Executable& step) {
 void Profiler::tier(const MakeTier& make, plan::Profile& profile) {
   const std::int64_t extent =
       std::min(kLargestExtent, memory_.size_bytes() / kMeteredExtents / kPlacedAlignment * kPlacedAlignment);
-  std::vector<std::int64_t> extents(kMeteredExtents, extent);
+  LongVector<std::int64_t> extents(kMeteredExtents, extent);
   extents.push_back(kPlacedAlignment);
   const std::unique_ptr<Tier> tier = make(extents);
   TierMeter meter(*tier, memory_.data());

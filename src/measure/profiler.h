@@ -29,7 +29,7 @@ class Profiler {
   plan::OpSeconds op_seconds(const lower::Executable& step);
 
   /// Makes a tier for extents of the given sizes.
-  using MakeTier = std::function<std::unique_ptr<Tier>(const std::vector<std::int64_t>& extent_bytes)>;
+  using MakeTier = std::function<std::unique_ptr<Tier>(const LongVector<std::int64_t>& extent_bytes)>;
   /// Bandwidths each way alone and together, and latency, of a tier made for the purpose; and what it costs
   /// the calling thread to start a transfer on it, and ops that were measured before to run beside it. The
   /// steps they are of must still be there.

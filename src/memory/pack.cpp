@@ -1,10 +1,10 @@
 #include "memory/pack.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "memory/taken_space.h"
 #include "memory/units.h"
 
@@ -33,7 +33,7 @@ class Slots {
     }
     for (std::size_t slot = 0; slot < count; ++slot) first_[slot + 1] += first_[slot];
     stays_.resize(intervals.size());
-    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    LongVector<std::uint32_t> next(first_.begin(), first_.end() - 1);
     for (std::size_t i = 0; i < intervals.size(); ++i) {
       const auto slot = static_cast<std::size_t>(intervals[i].slot);
       size_bytes_[slot] = intervals[i].size_bytes;
@@ -52,7 +52,7 @@ class Slots {
   }
 
   /// The stays' time in one step, until the next call.
-  const std::vector<Stretch>& stretches(std::size_t slot) {
+  const LongVector<Stretch>& stretches(std::size_t slot) {
     stretches_.clear();
     for (std::uint32_t i = first_[slot]; i < first_[slot + 1]; ++i) {
       const PackInterval& stay = intervals_[stays_[i]];
@@ -67,8 +67,8 @@ class Slots {
   }
 
   /// Those that stay, the largest first, of these the longest.
-  std::vector<std::uint32_t> order() const {
-    std::vector<std::uint32_t> order;
+  LongVector<std::uint32_t> order() const {
+    LongVector<std::uint32_t> order;
     order.reserve(size_bytes_.size());
     for (std::size_t slot = 0; slot < size_bytes_.size(); ++slot) {
       if (stays(slot)) order.push_back(static_cast<std::uint32_t>(slot));
@@ -82,10 +82,10 @@ class Slots {
 
  private:
   std::span<const PackInterval> intervals_;
-  std::vector<std::int64_t> size_bytes_, duration_;
-  std::vector<std::uint32_t> first_;  // by slot: of its stays; one entry more
-  std::vector<std::uint32_t> stays_;  // by slot: which intervals
-  std::vector<Stretch> stretches_;
+  LongVector<std::int64_t> size_bytes_, duration_;
+  LongVector<std::uint32_t> first_;  // by slot: of its stays; one entry more
+  LongVector<std::uint32_t> stays_;  // by slot: which intervals
+  LongVector<Stretch> stretches_;
   std::int64_t end_ = 1;
 };
 
@@ -101,7 +101,7 @@ std::int64_t packed_bytes(std::int64_t size_bytes) {
 
 Packing pack(std::span<const PackInterval> intervals, int slot_count, std::span<const std::int64_t> fixed) {
   Slots slots(intervals, static_cast<std::size_t>(slot_count));
-  const std::vector<std::uint32_t> order = slots.order();
+  const LongVector<std::uint32_t> order = slots.order();
   Packing packing;
   packing.offsets.assign(static_cast<std::size_t>(slot_count), -1);
   TakenSpace taken(slots.end());

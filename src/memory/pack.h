@@ -2,7 +2,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "base/long_vector.h"
 
 namespace penstock {
 
@@ -17,7 +18,7 @@ struct PackInterval {
 
 struct Packing {
   /// One offset for each slot, the same at every stay; -1: a slot that never stays.
-  std::vector<std::int64_t> offsets;
+  LongVector<std::int64_t> offsets;
   std::int64_t arena_bytes = 0;
 };
 

@@ -6,11 +6,12 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "memory/pack.h"
 
 namespace penstock {
 
-PackedPool::PackedPool(const std::vector<std::int64_t>& slot_bytes, std::int64_t arena_bytes, bool poison)
+PackedPool::PackedPool(const LongVector<std::int64_t>& slot_bytes, std::int64_t arena_bytes, bool poison)
     : arena_bytes_(arena_bytes), poison_(poison) {
   require_available(arena_bytes, "the memory pool");
   for (const std::int64_t size_bytes : slot_bytes) slots_.push_back({size_bytes, kAnywhere});

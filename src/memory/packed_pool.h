@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "memory/address_range.h"
 #include "memory/held_ranges.h"
 #include "memory/pool.h"
@@ -14,7 +14,7 @@ namespace penstock {
 class PackedPool final : public Pool {
  public:
   /// Throws UserError when the kernel does not give the memory.
-  PackedPool(const std::vector<std::int64_t>& slot_bytes, std::int64_t arena_bytes,
+  PackedPool(const LongVector<std::int64_t>& slot_bytes, std::int64_t arena_bytes,
              bool poison = kPoisonByDefault);
 
   void* acquire(int slot, std::int64_t offset) override;
@@ -44,7 +44,7 @@ class PackedPool final : public Pool {
   const Slot& checked(int slot) const;
   void check_place(std::int64_t offset, std::int64_t size_bytes) const;
 
-  std::vector<Slot> slots_;
+  LongVector<Slot> slots_;
   std::int64_t arena_bytes_;
   bool poison_;
   AddressRange arena_;

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
+
+#include "base/long_vector.h"
 
 namespace penstock {
 
@@ -15,7 +16,7 @@ class TakenRanges {
   std::int64_t meets(std::int64_t begin, std::int64_t end) const;
 
  private:
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
+  LongVector<std::pair<std::int64_t, std::int64_t>> ranges_;
 };
 
 /// From instruction `first` to instruction `last`, both included, first <= last.
@@ -49,7 +50,7 @@ class TakenSpace {
   };
   /// The parts of a leaf that a search asks about.
   struct Query {
-    const std::vector<Part>* parts = nullptr;
+    const LongVector<Part>* parts = nullptr;
     Stretch stretch;
   };
 
@@ -60,11 +61,11 @@ class TakenSpace {
 
   std::int64_t leaf_instructions_;
   std::size_t leaves_;
-  std::vector<Node> nodes_;               // the root is 1, the children of n are 2n and 2n + 1
-  std::vector<std::vector<Part>> parts_;  // by leaf
+  LongVector<Node> nodes_;              // the root is 1, the children of n are 2n and 2n + 1
+  LongVector<LongVector<Part>> parts_;  // by leaf
   // What a search looks at.
-  std::vector<const TakenRanges*> ranges_;
-  std::vector<Query> queries_;
+  LongVector<const TakenRanges*> ranges_;
+  LongVector<Query> queries_;
 };
 
 }  // namespace penstock

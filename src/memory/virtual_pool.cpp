@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "memory/units.h"
 
 namespace penstock {
@@ -39,9 +40,9 @@ std::int64_t small_slot_bytes(std::int64_t size_bytes) {
 }
 
 /// All slots side by side, small ones and others apart.
-std::vector<std::int64_t> side_by_side(const std::vector<std::int64_t>& slot_bytes,
-                                       const VirtualPoolRule& rule) {
-  std::vector<std::int64_t> offsets;
+LongVector<std::int64_t> side_by_side(const LongVector<std::int64_t>& slot_bytes,
+                                      const VirtualPoolRule& rule) {
+  LongVector<std::int64_t> offsets;
   std::int64_t small_end = 0, end = 0;
   for (const std::int64_t size_bytes : slot_bytes) {
     if (rule.is_small(size_bytes)) {
@@ -57,7 +58,7 @@ std::vector<std::int64_t> side_by_side(const std::vector<std::int64_t>& slot_byt
   return offsets;
 }
 
-VirtualPoolSize size_side_by_side(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+VirtualPoolSize size_side_by_side(const LongVector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
                                   std::int64_t capacity_bytes) {
   VirtualPoolSize size;
   size.small_bytes = rule.fixed_bytes(slot_bytes);
@@ -68,7 +69,7 @@ VirtualPoolSize size_side_by_side(const std::vector<std::int64_t>& slot_bytes, c
   }
   size.memory_bytes = (capacity_bytes - size.small_bytes) / rule.grain_bytes() * rule.grain_bytes();
   size.address_bytes = size.memory_bytes;
-  const std::vector<std::int64_t> offsets = side_by_side(slot_bytes, rule);
+  const LongVector<std::int64_t> offsets = side_by_side(slot_bytes, rule);
   for (std::size_t i = 0; i < slot_bytes.size(); ++i)
     size.address_bytes = std::max(size.address_bytes, offsets[i] + rule.footprint_bytes(slot_bytes[i]));
   return size;
@@ -84,13 +85,13 @@ void VirtualPool::set_pages_can_move(bool can) {
   pages_move() = can;
 }
 
-VirtualPool::VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+VirtualPool::VirtualPool(const LongVector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
                          std::int64_t capacity_bytes, bool poison)
     : VirtualPool(slot_bytes, rule, size_side_by_side(slot_bytes, rule, capacity_bytes), poison) {
   own_offsets_ = side_by_side(slot_bytes, rule);
 }
 
-VirtualPool::VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+VirtualPool::VirtualPool(const LongVector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
                          const VirtualPoolSize& size, bool poison)
     : rule_(rule),
       small_bytes_(size.small_bytes),

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "memory/address_range.h"
 #include "memory/held_ranges.h"
 #include "memory/page_placement.h"
@@ -29,14 +29,14 @@ struct VirtualPoolSize {
 class VirtualPool final : public Pool {
  public:
   /// Throws UserError when the small slots alone exceed the capacity or the kernel does not give the memory.
-  VirtualPool(const std::vector<std::int64_t>& slot_bytes, std::int64_t capacity_bytes,
+  VirtualPool(const LongVector<std::int64_t>& slot_bytes, std::int64_t capacity_bytes,
               bool poison = kPoisonByDefault)
       : VirtualPool(slot_bytes, VirtualPoolRule(capacity_bytes), capacity_bytes, poison) {}
   /// A pool smaller than the one that `rule` was made for: plans made with that rule need not be made again.
-  VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+  VirtualPool(const LongVector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
               std::int64_t capacity_bytes, bool poison = kPoisonByDefault);
   /// Offsets are told: of a small slot in the memory that these share, of another one among the addresses.
-  VirtualPool(const std::vector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
+  VirtualPool(const LongVector<std::int64_t>& slot_bytes, const VirtualPoolRule& rule,
               const VirtualPoolSize& size, bool poison = kPoisonByDefault);
 
   void* acquire(int slot, std::int64_t offset = kAnywhere) override;
@@ -81,8 +81,8 @@ class VirtualPool final : public Pool {
   std::int64_t small_bytes_;
   bool poison_;
   PagePlacement placement_;
-  std::vector<Slot> slots_;
-  std::vector<std::int64_t> own_offsets_;  // by slot; empty where offsets are told
+  LongVector<Slot> slots_;
+  LongVector<std::int64_t> own_offsets_;  // by slot; empty where offsets are told
   HeldRanges small_held_;
   AddressRange small_;
   AddressRange space_;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/long_vector.h"
 #include "plan/budget_error.h"
 #include "plan/droppable.h"
 #include "plan/policies.h"
@@ -194,7 +195,7 @@ class Search {
   PlanContest contest_;
   Recomputer recomputer_;
   Trials trials_;
-  std::vector<Droppable> droppable_;
+  LongVector<Droppable> droppable_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/long_vector.h"
 #include "plan/memory_cut.h"
 #include "plan/swap_set.h"
 
@@ -13,7 +14,7 @@ namespace {
 constexpr std::size_t kCuts = 12;
 
 /// What a given boundary makes necessary.
-double boundary_seconds(const Problem& problem, const std::vector<TierPrice>& tier) {
+double boundary_seconds(const Problem& problem, const LongVector<TierPrice>& tier) {
   if (!problem.boundary) return 0;
   double read_bytes = 0, written_bytes = 0;
   for (const Standing& standing : *problem.boundary) {
@@ -35,9 +36,9 @@ double boundary_seconds(const Problem& problem, const std::vector<TierPrice>& ti
 }
 
 /// The op that finds most in use in each part of the step; the neediest first.
-std::vector<ir::OpId> needy_ops(const Problem& problem) {
-  const std::vector<std::int64_t> bytes = base_memory(Step(problem), SwapSet(problem));
-  std::vector<ir::OpId> found;
+LongVector<ir::OpId> needy_ops(const Problem& problem) {
+  const LongVector<std::int64_t> bytes = base_memory(Step(problem), SwapSet(problem));
+  LongVector<ir::OpId> found;
   for (std::size_t part = 0; part < kCuts; ++part) {
     const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() * part / kCuts);
     const auto last = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() * (part + 1) / kCuts);
@@ -53,10 +54,10 @@ std::vector<ir::OpId> needy_ops(const Problem& problem) {
 
 Bound lower_bound(const Problem& problem, const Profile& profile) {
   Bound bound;
-  const std::vector<double> op_seconds = fastest_seconds(profile);
+  const LongVector<double> op_seconds = fastest_seconds(profile);
   for (const double seconds : op_seconds) bound.compute_seconds += seconds;
   bound.seconds = bound.compute_seconds;
-  const std::vector<TierPrice> tier = tier_prices(profile.tier);
+  const LongVector<TierPrice> tier = tier_prices(profile.tier);
   const double transfers = boundary_seconds(problem, tier);
   if (transfers > bound.seconds) {
     bound.seconds = transfers;

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/long_vector.h"
 
 namespace penstock::plan {
 namespace {
@@ -176,7 +177,7 @@ class Checker {
   }
 
   void require_given_boundary() const {
-    std::vector<const Standing*> given(held_.size(), nullptr);
+    LongVector<const Standing*> given(held_.size(), nullptr);
     for (const Standing& standing : *problem_.boundary)
       given[static_cast<std::size_t>(standing.storage)] = &standing;
     for (const Standing& standing : plan_.boundary) {
@@ -345,7 +346,7 @@ class Checker {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       if (ops_[i].runs == 0) throw Violation{"op '" + problem_.graph->ops[i].name + "' did not run"};
     }
-    std::vector<const Standing*> standings(held_.size(), nullptr);
+    LongVector<const Standing*> standings(held_.size(), nullptr);
     for (const Standing& standing : plan_.boundary)
       standings[static_cast<std::size_t>(standing.storage)] = &standing;
     for (std::size_t s = 0; s < held_.size(); ++s) end_storage(static_cast<ir::StorageId>(s), standings[s]);
@@ -382,7 +383,7 @@ class Checker {
 
   const Problem& problem_;
   const Plan& plan_;
-  std::vector<Held> held_;
+  LongVector<Held> held_;
   struct OpState {
     int runs = 0;
     std::int32_t variant = 0;
@@ -393,10 +394,10 @@ class Checker {
     ir::StorageId storage = ir::kNone;
   };
   static constexpr std::int64_t kFarthest = std::int64_t{1} << 60;
-  std::vector<OpState> ops_;
+  LongVector<OpState> ops_;
   std::map<std::int64_t, Lying> lying_;  ///< by offset; no two overlap
-  std::vector<Overwrite> adopted_;       ///< since the last op ran
-  std::vector<ir::OpId> exchanges_;      ///< ops that talk to other ranks, in the order of the graph
+  LongVector<Overwrite> adopted_;        ///< since the last op ran
+  LongVector<ir::OpId> exchanges_;       ///< ops that talk to other ranks, in the order of the graph
   std::size_t exchanged_ = 0;            ///< how many of them have
   std::size_t at_ = 0;
   std::int64_t used_bytes_ = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/long_vector.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -13,8 +15,8 @@ struct Passing {
   std::int64_t first, last;
 };
 
-std::vector<Passing> find_passing(const Problem& problem, std::int64_t forward_ops) {
-  std::vector<Passing> found;
+LongVector<Passing> find_passing(const Problem& problem, std::int64_t forward_ops) {
+  LongVector<Passing> found;
   for (std::size_t s = 0; s < problem.storages.size(); ++s) {
     const StorageInfo& storage = problem.storages[s];
     if (storage.carried || storage.accesses.empty() || storage.accesses.front().position >= forward_ops)
@@ -39,21 +41,21 @@ SwapSet checkpoint_gaps(const Problem& problem, const Profile& profile, int segm
   SwapSet marked(problem);
   std::int64_t forward_ops = 0;
   double forward_seconds = 0;
-  std::vector<double> end_seconds;
+  LongVector<double> end_seconds;
   for (const ir::Op& op : problem.graph->ops) {
     if (op.phase == ir::Phase::backward) break;
     forward_seconds += profile.seconds(static_cast<ir::OpId>(forward_ops++));
     end_seconds.push_back(forward_seconds);
   }
   if (segments <= 0 || forward_ops == 0) return marked;
-  const std::vector<Passing> passing = find_passing(problem, forward_ops);
-  std::vector<std::int64_t> bytes(static_cast<std::size_t>(forward_ops) + 1, 0);
+  const LongVector<Passing> passing = find_passing(problem, forward_ops);
+  LongVector<std::int64_t> bytes(static_cast<std::size_t>(forward_ops) + 1, 0);
   for (const Passing& p : passing) {
     bytes[static_cast<std::size_t>(p.first)] += problem.storage(p.storage).footprint_bytes;
     bytes[static_cast<std::size_t>(p.last) + 1] -= problem.storage(p.storage).footprint_bytes;
   }
   for (std::size_t i = 1; i < bytes.size(); ++i) bytes[i] += bytes[i - 1];
-  std::vector<std::int64_t> cuts;
+  LongVector<std::int64_t> cuts;
   for (std::int64_t i = 0; i < forward_ops;) {
     const int segment =
         static_cast<int>(end_seconds[static_cast<std::size_t>(i)] / forward_seconds * segments);

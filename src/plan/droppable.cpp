@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/long_vector.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -15,7 +17,7 @@ bool is_at_hand(const StorageInfo& storage, Position at) {
   return next != nullptr && next->position < at + kLongGap;
 }
 
-double source_seconds(const Problem& problem, const Profile& profile, const std::vector<ir::OpId>& chain,
+double source_seconds(const Problem& problem, const Profile& profile, const LongVector<ir::OpId>& chain,
                       Position at) {
   double bytes = 0;
   for (const ir::StorageId s : sources_of(problem, chain)) {
@@ -27,9 +29,9 @@ double source_seconds(const Problem& problem, const Profile& profile, const std:
 
 }  // namespace
 
-std::vector<ir::StorageId> sources_of(const Problem& problem, const std::vector<ir::OpId>& chain) {
-  std::vector<ir::TensorId> made;
-  std::vector<ir::StorageId> found;
+LongVector<ir::StorageId> sources_of(const Problem& problem, const LongVector<ir::OpId>& chain) {
+  LongVector<ir::TensorId> made;
+  LongVector<ir::StorageId> found;
   for (const ir::OpId op : chain) {
     for (const ir::TensorId input : problem.graph->op(op).inputs) {
       const ir::StorageId storage = problem.graph->tensor(input).storage;
@@ -42,7 +44,7 @@ std::vector<ir::StorageId> sources_of(const Problem& problem, const std::vector<
   return found;
 }
 
-void sort_by_cost(std::vector<Droppable>& droppable, const TransferPrices& prices) {
+void sort_by_cost(LongVector<Droppable>& droppable, const TransferPrices& prices) {
   const auto cost = [&](const Droppable& gap) {
     const double read_price = prices.read[static_cast<std::size_t>(gap.to)];
     const double write_price = prices.write[static_cast<std::size_t>(gap.from)];
@@ -54,9 +56,9 @@ void sort_by_cost(std::vector<Droppable>& droppable, const TransferPrices& price
                    [&](const Droppable& a, const Droppable& b) { return cost(a) < cost(b); });
 }
 
-std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer,
-                                      DropGaps gaps) {
-  std::vector<Droppable> found;
+LongVector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer,
+                                     DropGaps gaps) {
+  LongVector<Droppable> found;
   const auto is_backward = [&](const Access& access) {
     return problem.graph->op(access.position).phase == ir::Phase::backward;
   };
@@ -69,7 +71,7 @@ std::vector<Droppable> find_droppable(const Problem& problem, const Profile& pro
       const bool between = !is_backward(use) && is_backward(next);
       const bool is_long = next.position - use.position >= kLongGap;
       if (!between && (gaps != DropGaps::all || !is_long)) continue;
-      const std::vector<ir::OpId> ops = recomputer.chain(storage, k);
+      const LongVector<ir::OpId> ops = recomputer.chain(storage, k);
       if (ops.empty()) continue;
       Droppable gap{storage, k, 0, profile.seconds(ops.back()), 0, 0, 0, use.position, next.position};
       if (gaps == DropGaps::all) gap.source_seconds = source_seconds(problem, profile, ops, next.position);
@@ -85,11 +87,11 @@ std::vector<Droppable> find_droppable(const Problem& problem, const Profile& pro
   return found;
 }
 
-std::vector<std::vector<std::uint8_t>> passing_sets(const Problem& problem,
-                                                    const std::vector<Droppable>& droppable) {
-  std::vector<std::vector<std::uint8_t>> sets(1);
+LongVector<LongVector<std::uint8_t>> passing_sets(const Problem& problem,
+                                                  const LongVector<Droppable>& droppable) {
+  LongVector<LongVector<std::uint8_t>> sets(1);
   for (const std::int64_t part : kPassingParts) {
-    std::vector<std::uint8_t> passing(problem.storages.size(), 0);
+    LongVector<std::uint8_t> passing(problem.storages.size(), 0);
     bool any = false;
     for (const Droppable& gap : droppable) {
       if (problem.storage(gap.storage).footprint_bytes < problem.budget_bytes / part) continue;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/evictions.h"
 #include "plan/profile.h"
 #include "plan/reruns.h"
@@ -26,19 +26,19 @@ struct Droppable {
 enum class DropGaps : std::uint8_t { between_phases, all };
 
 /// All of them, the cheapest for the transfers that they save first.
-std::vector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer,
-                                      DropGaps gaps = DropGaps::between_phases);
+LongVector<Droppable> find_droppable(const Problem& problem, const Profile& profile, Recomputer& recomputer,
+                                     DropGaps gaps = DropGaps::between_phases);
 
 /// Storages that hold what a chain of ops reads and does not make itself; not state, which is there.
-std::vector<ir::StorageId> sources_of(const Problem& problem, const std::vector<ir::OpId>& chain);
+LongVector<ir::StorageId> sources_of(const Problem& problem, const LongVector<ir::OpId>& chain);
 
 /// Puts those first that cost least for their bytes where transfers have these prices: making them anew and
 /// reading what that takes, less the transfers that this saves.
-void sort_by_cost(std::vector<Droppable>& droppable, const TransferPrices& prices);
+void sort_by_cost(LongVector<Droppable>& droppable, const TransferPrices& prices);
 
 /// Sets of values (by storage) that may pass, see Trial::passing: none, and those that take a large part of
 /// the memory, for several sizes of that part.
-std::vector<std::vector<std::uint8_t>> passing_sets(const Problem& problem,
-                                                    const std::vector<Droppable>& droppable);
+LongVector<LongVector<std::uint8_t>> passing_sets(const Problem& problem,
+                                                  const LongVector<Droppable>& droppable);
 
 }  // namespace penstock::plan

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/long_vector.h"
 #include "ir/op_table.h"
 
 namespace penstock::plan {
@@ -18,7 +19,7 @@ Profile estimate_profile(const Problem& problem, const MachineEstimate& machine)
     for (const ir::TensorId t : op.outputs) bytes += static_cast<double>(graph.tensor(t).size_bytes());
     const double seconds =
         std::max(ir::op_flops(graph, op) / machine.flops_per_second, bytes / machine.bytes_per_second);
-    profile.op_seconds.push_back(std::vector<double>(problem.ops[i].scratch_bytes.size(), seconds));
+    profile.op_seconds.push_back(LongVector<double>(problem.ops[i].scratch_bytes.size(), seconds));
   }
   return profile;
 }

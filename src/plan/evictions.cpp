@@ -4,6 +4,7 @@
 #include <limits>
 #include <queue>
 
+#include "base/long_vector.h"
 #include "plan/memory_curve.h"
 
 namespace penstock::plan {
@@ -92,7 +93,7 @@ class Chooser {
     gap.hurried = gap.seconds < write_seconds + read_seconds + 2 * profile_.tier.latency_seconds;
     gap.cost = std::numeric_limits<double>::infinity();
     if (storage.swappable) {
-      const auto price = [&](const std::vector<double>& of, Position position) {
+      const auto price = [&](const LongVector<double>& of, Position position) {
         return of[static_cast<std::size_t>(anchors_[static_cast<std::size_t>(position)])];
       };
       gap.cost = write_seconds * price(prices_.write, use) + read_seconds * price(prices_.read, next);
@@ -119,7 +120,7 @@ class Chooser {
     for_each_start([&](std::size_t position, std::size_t) { ++first_start_[position + 1]; });
     for (std::size_t p = 1; p < first_start_.size(); ++p) first_start_[p] += first_start_[p - 1];
     starts_.resize(first_start_.back());
-    std::vector<std::uint32_t> next = first_start_;
+    LongVector<std::uint32_t> next = first_start_;
     for_each_start([&](std::size_t position, std::size_t g) {
       starts_[next[position]++] = static_cast<std::uint32_t>(g);
     });
@@ -163,7 +164,7 @@ class Chooser {
 
   /// The dearest first: what others freed meanwhile may suffice without it.
   void take_back() {
-    std::vector<std::size_t> order;
+    LongVector<std::size_t> order;
     for (std::size_t g = 0; g < gaps_.size(); ++g) {
       if (set_of(gaps_[g]).contains(gaps_[g].storage, gaps_[g].access)) order.push_back(g);
     }
@@ -193,12 +194,11 @@ class Chooser {
   Position positions_;
   Evictions result_;
   MemoryCurve memory_;
-  std::vector<double> start_seconds_;  ///< of compute before each position
-  std::vector<ir::OpId>
-      anchors_;  ///< by position: the op that runs there or, of reruns, the one they run for
-  std::vector<Gap> gaps_;
-  std::vector<std::uint32_t> starts_;       ///< by position: gaps that begin to cover it there
-  std::vector<std::uint32_t> first_start_;  ///< where in starts_ those of a position begin
+  LongVector<double> start_seconds_;  ///< of compute before each position
+  LongVector<ir::OpId> anchors_;  ///< by position: the op that runs there or, of reruns, the one they run for
+  LongVector<Gap> gaps_;
+  LongVector<std::uint32_t> starts_;       ///< by position: gaps that begin to cover it there
+  LongVector<std::uint32_t> first_start_;  ///< where in starts_ those of a position begin
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <vector>
-
+#include "base/long_vector.h"
 #include "plan/profile.h"
 #include "plan/swap_set.h"
 
@@ -11,7 +10,7 @@ namespace penstock::plan {
 /// where compute waits for it. By op of the graph: `write` of what is written out after it, `read` of what is
 /// read in for it.
 struct TransferPrices {
-  std::vector<double> write, read;
+  LongVector<double> write, read;
 };
 
 struct Evictions {

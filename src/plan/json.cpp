@@ -1,9 +1,16 @@
 #include "plan/json.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "base/error.h"
+#include "base/json_numbers.h"
 #include "base/kept_json.h"
+#include "base/long_vector.h"
 #include "base/text.h"
 #include "plan/profile.h"
 
@@ -69,7 +76,7 @@ auto parse(const std::string& text, const std::string& source, const char* what,
   try {
     if (nests_deeper_than(text, kDeepest)) throw UserError("it is nested too deeply");
     const KeptJson<ReadJson> json(ReadJson::parse(text));
-    if (json->at("version").get<int>() != 1) throw UserError("it is of another version");
+    if (whole_number<int>(json->at("version")) != 1) throw UserError("it is of another version");
     return read(*json);
   } catch (const std::exception& error) {
     throw UserError(source + ": not a " + what + " that can be used: " + printable(error.what()));
@@ -117,30 +124,30 @@ std::string plan_to_json(const Problem& problem, const Plan& plan) {
 Plan plan_from_json(const Problem& problem, const std::string& text, const std::string& source) {
   return parse(text, source, "plan", [&](const ReadJson& json) {
     if (json.at("graph").get<std::string>() != problem.graph->name ||
-        json.at("ops").get<std::size_t>() != problem.ops.size() ||
-        json.at("storages").get<std::size_t>() != problem.storages.size()) {
+        whole_number<std::size_t>(json.at("ops")) != problem.ops.size() ||
+        whole_number<std::size_t>(json.at("storages")) != problem.storages.size()) {
       throw UserError("it is for another network");
     }
     Plan plan;
     plan.policy = json.at("policy").get<std::string>();
-    plan.budget_bytes = json.at("budget_bytes").get<std::int64_t>();
+    plan.budget_bytes = whole_number<std::int64_t>(json.at("budget_bytes"));
     const ReadJson& summary = json.at("summary");
-    plan.summary.peak_bytes = summary.at("peak_bytes").get<std::int64_t>();
-    plan.summary.swapped_out_bytes = summary.at("swapped_out_bytes").get<std::int64_t>();
-    plan.summary.swapped_in_bytes = summary.at("swapped_in_bytes").get<std::int64_t>();
-    plan.summary.tier_bytes = summary.at("tier_bytes").get<std::int64_t>();
-    plan.summary.runs = summary.at("runs").get<std::int64_t>();
-    plan.summary.recomputed = summary.at("recomputed").get<std::int64_t>();
+    plan.summary.peak_bytes = whole_number<std::int64_t>(summary.at("peak_bytes"));
+    plan.summary.swapped_out_bytes = whole_number<std::int64_t>(summary.at("swapped_out_bytes"));
+    plan.summary.swapped_in_bytes = whole_number<std::int64_t>(summary.at("swapped_in_bytes"));
+    plan.summary.tier_bytes = whole_number<std::int64_t>(summary.at("tier_bytes"));
+    plan.summary.runs = whole_number<std::int64_t>(summary.at("runs"));
+    plan.summary.recomputed = whole_number<std::int64_t>(summary.at("recomputed"));
     for (const ReadJson& standing : json.at("boundary")) {
-      plan.boundary.push_back({standing.at("storage").get<ir::StorageId>(),
+      plan.boundary.push_back({whole_number<ir::StorageId>(standing.at("storage")),
                                standing.at("resident").get<bool>(), standing.at("on_tier").get<bool>(),
                                parse_transfer(standing.at("pending").get<std::string>())});
     }
     for (const ReadJson& in : json.at("instructions")) {
       const Action action = parse_action(in.at(0).get<std::string>());
-      const std::int32_t variant = action == Action::run ? in.at(3).get<std::int32_t>() : 0;
-      const std::int32_t from = action == Action::adopt ? in.at(3).get<std::int32_t>() : ir::kNone;
-      const std::int32_t id = in.at(1).get<std::int32_t>();
+      const std::int32_t variant = action == Action::run ? whole_number<std::int32_t>(in.at(3)) : 0;
+      const std::int32_t from = action == Action::adopt ? whole_number<std::int32_t>(in.at(3)) : ir::kNone;
+      const std::int32_t id = whole_number<std::int32_t>(in.at(1));
       if (!Instruction::has_room(id, variant, from)) throw UserError("an instruction has an absurd number");
       plan.instructions.emplace_back(action, id, variant, from);
     }
@@ -167,8 +174,16 @@ std::string profile_to_json(const Profile& profile) {
                   {"bandwidth", profile.link.bandwidth},
                   {"latency_seconds", profile.link.latency_seconds},
                   {"message_seconds", profile.link.message_seconds}};
-  json["op_seconds"] = profile.op_seconds.rows();
-  return json.dump();
+  // One by one behind the rest: a tree of all would take many times their bytes, and there may be hundreds of
+  // thousands.
+  std::string text = json.dump();
+  text.pop_back();
+  text += ",\"op_seconds\":[";
+  const auto out = std::back_inserter(text);
+  for (std::size_t op = 0; op < profile.op_seconds.size(); ++op)
+    fmt::format_to(out, "{}[{}]", op == 0 ? "" : ",", fmt::join(profile.op_seconds[op], ","));
+  text += "]}";
+  return text;
 }
 
 Profile profile_from_json(const std::string& text, const std::string& source) {
@@ -188,10 +203,10 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
     profile.tier.write_bandwidth_together = tier.at("write_bandwidth_together").get<double>();
     profile.tier.latency_seconds = tier.at("latency_seconds").get<double>();
     profile.tier.serves_waiting_first = tier.at("serves_waiting_first").get<bool>();
-    profile.op_seconds = OpSeconds(json.at("op_seconds").get<std::vector<std::vector<double>>>());
+    profile.op_seconds = OpSeconds(json.at("op_seconds").get<LongVector<LongVector<double>>>());
     if (json.contains("link")) {
       const ReadJson& link = json.at("link");
-      profile.link.ranks = link.at("ranks").get<int>();
+      profile.link.ranks = whole_number<int>(link.at("ranks"));
       profile.link.bandwidth = link.at("bandwidth").get<double>();
       profile.link.latency_seconds = link.at("latency_seconds").get<double>();
       profile.link.message_seconds = link.at("message_seconds").get<double>();

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <functional>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/all_resident.h"
 #include "plan/budget_error.h"
 #include "plan/plan_builder.h"
@@ -20,8 +20,8 @@ struct Stay {
 /// Splits the life of a storage at the gaps that the knobs want to be swapped. The first such gap is judged
 /// by the threshold; behind it the tier has a copy, and what counts is which uses are near enough to share a
 /// copy-in.
-std::vector<Stay> stays_of(const StorageInfo& storage, const LmsOptions& knobs) {
-  std::vector<Stay> stays;
+LongVector<Stay> stays_of(const StorageInfo& storage, const LmsOptions& knobs) {
+  LongVector<Stay> stays;
   if (storage.accesses.empty()) return stays;
   const std::int64_t birth = storage.accesses.front().position;
   stays.push_back({birth, birth, birth, false});
@@ -41,7 +41,7 @@ std::vector<Stay> stays_of(const StorageInfo& storage, const LmsOptions& knobs) 
 
 /// Peak memory if each copy-out were complete at once: the tuner's only measure.
 std::int64_t simulate_memory(const Problem& problem, const LmsOptions& knobs) {
-  std::vector<std::int64_t> change_bytes(problem.ops.size() + 1, 0);
+  LongVector<std::int64_t> change_bytes(problem.ops.size() + 1, 0);
   std::int64_t used_bytes = 0;
   for (const StorageInfo& storage : problem.storages) {
     if (storage.carried) {
@@ -85,7 +85,7 @@ class LmsWalk {
         departures_(problem.ops.size()) {
     for (std::size_t s = 0; s < problem.storages.size(); ++s) {
       if (problem.storages[s].carried) continue;
-      const std::vector<Stay> stays = stays_of(problem.storages[s], knobs);
+      const LongVector<Stay> stays = stays_of(problem.storages[s], knobs);
       for (std::size_t k = 0; k < stays.size(); ++k) {
         const auto storage = static_cast<ir::StorageId>(s);
         arrivals_[static_cast<std::size_t>(stays[k].from)].push_back({storage, stays[k].reads});
@@ -135,7 +135,7 @@ class LmsWalk {
   const Problem& problem_;
   PlanBuilder builder_;
   RetireQueue retired_;
-  std::vector<std::vector<std::pair<ir::StorageId, bool>>> arrivals_, departures_;  ///< by op
+  LongVector<LongVector<std::pair<ir::StorageId, bool>>> arrivals_, departures_;  ///< by op
 };
 
 /// Searches the largest threshold, then ahead, then groupby that fit; those that are given stay.

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "plan/all_resident.h"
 
 namespace penstock::plan {
 
-LruWalk::LruWalk(const Step& step, const std::vector<std::uint8_t>& expensive, const SwapSet* early)
+LruWalk::LruWalk(const Step& step, const LongVector<std::uint8_t>& expensive, const SwapSet* early)
     : step_(step),
       expensive_(expensive),
       early_(early),
@@ -108,7 +109,7 @@ void LruWalk::evict(ir::StorageId s) {
 std::int64_t lru_bytes(const Step& step) {
   // State and what cannot be swapped weigh on every op while they live.
   std::int64_t state_bytes = 0;
-  std::vector<std::int64_t> fixed(static_cast<std::size_t>(step.positions()) + 1, 0);
+  LongVector<std::int64_t> fixed(static_cast<std::size_t>(step.positions()) + 1, 0);
   for (std::size_t s = 0; s < step.storages(); ++s) {
     const StorageUses storage = step.storage(static_cast<ir::StorageId>(s));
     if (storage.carried) state_bytes += storage.footprint_bytes;

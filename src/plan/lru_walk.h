@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <set>
 #include <utility>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/plan_builder.h"
 #include "plan/swap_set.h"
 
@@ -17,7 +17,7 @@ class LruWalk {
  public:
   /// `expensive`: by position. `early`: gaps whose copy-outs start as soon as the gap begins, because room
   /// will be needed; null: none. All arguments must outlive it.
-  LruWalk(const Step& step, const std::vector<std::uint8_t>& expensive, const SwapSet* early);
+  LruWalk(const Step& step, const LongVector<std::uint8_t>& expensive, const SwapSet* early);
 
   /// Call it once, with the budget at least lru_bytes().
   void walk();
@@ -36,13 +36,13 @@ class LruWalk {
   bool is_cached(ir::StorageId s) const { return stamps_[static_cast<std::size_t>(s)] >= 0; }
 
   const Step& step_;
-  const std::vector<std::uint8_t>& expensive_;
+  const LongVector<std::uint8_t>& expensive_;
   const SwapSet* early_;
   SwapSet evicted_;
   PlanBuilder builder_;
   std::set<std::pair<Position, ir::StorageId>> cached_;  ///< what may go, by last use
-  std::vector<Position> stamps_;                         ///< by storage: its key in cached_; -1: not in it
-  std::vector<std::uint32_t> next_access_;
+  LongVector<Position> stamps_;                          ///< by storage: its key in cached_; -1: not in it
+  LongVector<std::uint32_t> next_access_;
 };
 
 /// The smallest budget at which an LruWalk succeeds.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "plan/auto.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
@@ -30,7 +31,7 @@ const char* policy_name(PolicyKind policy) {
   return "?";
 }
 
-std::vector<PolicyKind> all_policies() {
+LongVector<PolicyKind> all_policies() {
   return {PolicyKind::keep,  PolicyKind::lms,    PolicyKind::superneurons,
           PolicyKind::pooch, PolicyKind::window, PolicyKind::automatic};
 }

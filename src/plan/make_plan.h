@@ -1,8 +1,8 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "penstock/options.h"
 #include "plan/plan.h"
 #include "plan/policies.h"
@@ -16,7 +16,7 @@ using PolicyKind = Policy;
 /// "keep", "lms", ...; throws UserError that lists them all.
 PolicyKind parse_policy(std::string_view name);
 const char* policy_name(PolicyKind policy);
-std::vector<PolicyKind> all_policies();
+LongVector<PolicyKind> all_policies();
 bool policy_needs_profile(PolicyKind policy);
 
 struct PlanOptions {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/long_vector.h"
 
 namespace penstock::plan {
 
@@ -12,7 +13,7 @@ MemoryCurve::MemoryCurve(std::size_t size) : size_(static_cast<std::int64_t>(siz
   nodes_.resize(static_cast<std::size_t>(2 * leaves_));
 }
 
-void MemoryCurve::add_all(const std::vector<std::int64_t>& bytes, std::int64_t first) {
+void MemoryCurve::add_all(const LongVector<std::int64_t>& bytes, std::int64_t first) {
   require(first >= 0 && first + static_cast<std::int64_t>(bytes.size()) <= size_,
           "memory curve: no such position");
   for (std::size_t i = 0; i < bytes.size(); ++i) {

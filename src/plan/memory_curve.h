@@ -2,7 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "base/long_vector.h"
 
 namespace penstock::plan {
 
@@ -13,7 +14,7 @@ class MemoryCurve {
   explicit MemoryCurve(std::size_t size);
 
   /// Adds to each position what `bytes` has for it, in linear time; positions behind its end get nothing.
-  void add_all(const std::vector<std::int64_t>& bytes, std::int64_t first = 0);
+  void add_all(const LongVector<std::int64_t>& bytes, std::int64_t first = 0);
   /// Adds to positions [first, last]; an empty range is allowed.
   void add(std::int64_t first, std::int64_t last, std::int64_t bytes);
   /// Adds to all positions from `first` on.
@@ -30,7 +31,7 @@ class MemoryCurve {
 
   std::int64_t size_;
   std::int64_t leaves_ = 1;
-  std::vector<Node> nodes_;  ///< a complete binary tree, the root at 1
+  LongVector<Node> nodes_;  ///< a complete binary tree, the root at 1
 };
 
 }  // namespace penstock::plan

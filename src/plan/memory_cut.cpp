@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/long_vector.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr double kRoundingBytes = 0.5;
 
 }  // namespace
 
-std::vector<TierPrice> tier_prices(const TierProfile& tier) {
+LongVector<TierPrice> tier_prices(const TierProfile& tier) {
   const double read_together = tier.read_bandwidth_together, write_together = tier.write_bandwidth_together;
   const double read = std::max(tier.read_bandwidth, read_together);
   const double write = std::max(tier.write_bandwidth, write_together);
@@ -25,8 +27,8 @@ std::vector<TierPrice> tier_prices(const TierProfile& tier) {
           {(1 - write_together / write) / read_together, 1 / write}};
 }
 
-std::vector<double> fastest_seconds(const Profile& profile) {
-  std::vector<double> fastest;
+LongVector<double> fastest_seconds(const Profile& profile) {
+  LongVector<double> fastest;
   fastest.reserve(profile.op_seconds.size());
   for (std::size_t op = 0; op < profile.op_seconds.size(); ++op) {
     const std::span<const double> variants = profile.op_seconds[op];
@@ -37,9 +39,9 @@ std::vector<double> fastest_seconds(const Profile& profile) {
 
 Dependencies::Dependencies(const ir::Graph& graph) : graph_(graph), consumers_(ir::consumers(graph)) {}
 
-std::vector<std::int8_t> Dependencies::sides(ir::OpId op) const {
-  std::vector<std::int8_t> sides(graph_.ops.size(), 0);
-  std::vector<ir::OpId> open{op};
+LongVector<std::int8_t> Dependencies::sides(ir::OpId op) const {
+  LongVector<std::int8_t> sides(graph_.ops.size(), 0);
+  LongVector<ir::OpId> open{op};
   const auto visit = [&](ir::OpId other, std::int8_t side) {
     if (other == ir::kNone || sides[static_cast<std::size_t>(other)] != 0) return;
     sides[static_cast<std::size_t>(other)] = side;
@@ -61,14 +63,14 @@ std::vector<std::int8_t> Dependencies::sides(ir::OpId op) const {
   return sides;
 }
 
-MemoryCut::MemoryCut(const Problem& problem, const std::vector<double>& op_seconds,
-                     const std::vector<TierPrice>& tier, const Dependencies& dependencies, ir::OpId op)
+MemoryCut::MemoryCut(const Problem& problem, const LongVector<double>& op_seconds,
+                     const LongVector<TierPrice>& tier, const Dependencies& dependencies, ir::OpId op)
     : problem_(problem), op_seconds_(op_seconds), tier_(tier) {
   collect(dependencies, op);
 }
 
 void MemoryCut::collect(const Dependencies& dependencies, ir::OpId op) {
-  const std::vector<std::int8_t> sides = dependencies.sides(op);
+  const LongVector<std::int8_t> sides = dependencies.sides(op);
   for (std::size_t i = 0; i < sides.size(); ++i) {
     const double seconds = op_seconds_[i];
     if (static_cast<ir::OpId>(i) == op) {
@@ -79,7 +81,7 @@ void MemoryCut::collect(const Dependencies& dependencies, ir::OpId op) {
   }
   const ir::Graph& graph = *problem_.graph;
   const StepOp info = problem_.op(op);
-  std::vector<std::uint8_t> counted(problem_.storages.size(), 0);
+  LongVector<std::uint8_t> counted(problem_.storages.size(), 0);
   excess_bytes_ = static_cast<double>(
       *std::min_element(info.scratch_bytes.begin(), info.scratch_bytes.end()) - problem_.budget_bytes);
   for (const Use& use : info.uses) {
@@ -90,8 +92,8 @@ void MemoryCut::collect(const Dependencies& dependencies, ir::OpId op) {
     counted[static_cast<std::size_t>(use.storage)] = 1;
     excess_bytes_ += static_cast<double>(problem_.storage(use.storage).footprint_bytes);
   }
-  std::vector<double> made_bytes(graph.ops.size(), 0);
-  std::vector<ir::OpId> makers;
+  LongVector<double> made_bytes(graph.ops.size(), 0);
+  LongVector<ir::OpId> makers;
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     const auto value = static_cast<ir::TensorId>(t);
     const ir::StorageId s = graph.tensors[t].storage;
@@ -190,8 +192,8 @@ double MemoryCut::seconds_at(const Weights& weights, const TierPrice& before, co
 
 /// 0, and where the tier has too little space for all that could move some that are about what computing
 /// again costs.
-std::vector<double> MemoryCut::space_prices() const {
-  std::vector<double> prices{0}, reruns;
+LongVector<double> MemoryCut::space_prices() const {
+  LongVector<double> prices{0}, reruns;
   double movable_bytes = 0;
   for (const Live& live : live_) {
     if (!live.movable) continue;

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/problem.h"
 #include "plan/profile.h"
 
@@ -15,10 +15,10 @@ struct TierPrice {
 };
 
 /// The sharpest of them: the edges of what the tier can do in a second.
-std::vector<TierPrice> tier_prices(const TierProfile& tier);
+LongVector<TierPrice> tier_prices(const TierProfile& tier);
 
 /// By op, its fastest variant.
-std::vector<double> fastest_seconds(const Profile& profile);
+LongVector<double> fastest_seconds(const Profile& profile);
 
 /// Which ops an op needs and which need it.
 class Dependencies {
@@ -26,19 +26,19 @@ class Dependencies {
   /// The graph must outlive it.
   explicit Dependencies(const ir::Graph& graph);
 
-  const std::vector<std::vector<ir::OpId>>& consumers() const { return consumers_; }
+  const Rows<ir::OpId>& consumers() const { return consumers_; }
   /// By op: -1 if `op` depends on it, 1 if it depends on `op`, 0 otherwise and for `op` itself.
-  std::vector<std::int8_t> sides(ir::OpId op) const;
+  LongVector<std::int8_t> sides(ir::OpId op) const;
 
  private:
   const ir::Graph& graph_;
-  std::vector<std::vector<ir::OpId>> consumers_;  ///< by tensor
+  Rows<ir::OpId> consumers_;  ///< by tensor
 };
 
 /// The memory argument of lower_bound() (bound.h) for one op. Its arguments must outlive it.
 class MemoryCut {
  public:
-  MemoryCut(const Problem& problem, const std::vector<double>& op_seconds, const std::vector<TierPrice>& tier,
+  MemoryCut(const Problem& problem, const LongVector<double>& op_seconds, const LongVector<TierPrice>& tier,
             const Dependencies& dependencies, ir::OpId op);
 
   /// 0 if all that is live fits.
@@ -62,20 +62,20 @@ class MemoryCut {
 
   void collect(const Dependencies& dependencies, ir::OpId op);
   Live describe(ir::StorageId s, ir::TensorId value, bool read_after) const;
-  std::vector<double> space_prices() const;
+  LongVector<double> space_prices() const;
   double bound_at_price();
   double seconds_at(const Weights& weights, const TierPrice& before, const TierPrice& after);
   /// The least that giving up enough costs, by the entries (price per byte, bytes) of prices_.
   double least_cost();
 
   const Problem& problem_;
-  const std::vector<double>& op_seconds_;
-  const std::vector<TierPrice>& tier_;
-  std::vector<Live> live_;
+  const LongVector<double>& op_seconds_;
+  const LongVector<TierPrice>& tier_;
+  LongVector<Live> live_;
   double own_seconds_ = 0, before_seconds_ = 0, after_seconds_ = 0, free_seconds_ = 0;
   double excess_bytes_ = 0;
   double space_price_ = 0;  ///< of a byte on the tier, see bound.h
-  std::vector<std::pair<double, double>> prices_;
+  LongVector<std::pair<double, double>> prices_;
 };
 
 }  // namespace penstock::plan

@@ -26,8 +26,8 @@ void OpSeconds::set(std::size_t op, std::size_t variant, double seconds) {
   table.seconds[(table.first.empty() ? op : table.first[op]) + variant] = seconds;
 }
 
-std::vector<std::vector<double>> OpSeconds::rows() const {
-  std::vector<std::vector<double>> all;
+LongVector<LongVector<double>> OpSeconds::rows() const {
+  LongVector<LongVector<double>> all;
   for (std::size_t op = 0; op < size(); ++op) all.emplace_back((*this)[op].begin(), (*this)[op].end());
   return all;
 }

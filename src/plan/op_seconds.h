@@ -5,7 +5,8 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
-#include <vector>
+
+#include "base/long_vector.h"
 
 namespace penstock::plan {
 
@@ -17,7 +18,7 @@ class OpSeconds {
   OpSeconds(std::initializer_list<std::initializer_list<double>> ops) {
     for (const auto& variants : ops) push_back(variants);
   }
-  explicit OpSeconds(const std::vector<std::vector<double>>& ops) {
+  explicit OpSeconds(const LongVector<LongVector<double>>& ops) {
     for (const auto& variants : ops) push_back(variants);
   }
 
@@ -38,17 +39,17 @@ class OpSeconds {
 
   void push_back(std::span<const double> variants);
   void push_back(std::initializer_list<double> variants) { push_back({variants.begin(), variants.size()}); }
-  void push_back(const std::vector<double>& variants) { push_back(std::span<const double>(variants)); }
+  void push_back(const LongVector<double>& variants) { push_back(std::span<const double>(variants)); }
   void set(std::size_t op, std::size_t variant, double seconds);
 
   /// A vector for each op.
-  std::vector<std::vector<double>> rows() const;
+  LongVector<LongVector<double>> rows() const;
   bool operator==(const OpSeconds& other) const { return rows() == other.rows(); }
 
  private:
   struct Table {
-    std::vector<std::uint32_t> first;  ///< where each op's begin, and the end; empty: each has one
-    std::vector<double> seconds;
+    LongVector<std::uint32_t> first;  ///< where each op's begin, and the end; empty: each has one
+    LongVector<double> seconds;
   };
   Table& own();
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "ir/tensor.h"
 
 namespace penstock::plan {
@@ -57,7 +57,7 @@ struct Standing {
 };
 
 /// Where each storage of the state stands, by storage.
-using Boundary = std::vector<Standing>;
+using Boundary = LongVector<Standing>;
 
 /// The same once all transfers are complete.
 Boundary settled(Boundary boundary);
@@ -78,16 +78,16 @@ struct Plan {
   std::string policy;
   std::int64_t budget_bytes = 0;  ///< the Problem's
   Boundary boundary;
-  std::vector<Instruction> instructions;
+  LongVector<Instruction> instructions;
   Summary summary;  ///< filled in by the checker
   /// For a pool that does not move memory: the offset of each storage and scratch, in the order in which the
   /// instructions give them memory. Empty: for the pool to say.
-  std::vector<std::int64_t> offsets;
+  LongVector<std::int64_t> offsets;
   /// For such a pool: where each slot is between steps; -1: it never is in memory then.
-  std::vector<std::int64_t> homes;
+  LongVector<std::int64_t> homes;
   /// By storage: where it lies on the tier, a multiple of kTierGrain; -1: nowhere. Storages that are there at
   /// different times may share a place. Empty: each that is ever there has a place of its own.
-  std::vector<std::int64_t> places;
+  LongVector<std::int64_t> places;
 };
 
 /// Places on the tier begin at multiples of this, and take multiples of it.

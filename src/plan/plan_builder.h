@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/plan.h"
 #include "plan/problem.h"
 
@@ -65,8 +65,8 @@ class PlanBuilder {
 
   const Problem& problem_;
   Boundary start_;
-  std::vector<State> states_;
-  std::vector<Instruction> instructions_;
+  LongVector<State> states_;
+  LongVector<Instruction> instructions_;
   std::int64_t used_bytes_ = 0;
   std::int64_t peak_bytes_ = 0;
 };

@@ -1,7 +1,8 @@
 #include "plan/polish.h"
 
 #include <utility>
-#include <vector>
+
+#include "base/long_vector.h"
 
 namespace penstock::plan {
 namespace {
@@ -59,7 +60,7 @@ class Polisher {
 
   PlanContest& contest_;
   Made made_;
-  std::vector<GapId> gaps_;
+  LongVector<GapId> gaps_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/long_vector.h"
 #include "plan/budget_error.h"
 #include "plan/memory_curve.h"
 #include "plan/policies.h"
@@ -32,10 +33,10 @@ struct FeatureMap {
 
 /// One choice for all maps, and what its simulation shows.
 struct Choice {
-  std::vector<MapClass> classes;
+  LongVector<MapClass> classes;
   std::optional<Plan> plan;  ///< none: it does not fit
   double seconds = 0;
-  std::vector<double> read_wait, write_wait;  ///< by map: how long compute waited for its transfers
+  LongVector<double> read_wait, write_wait;  ///< by map: how long compute waited for its transfers
 };
 
 class Pooch {
@@ -51,9 +52,9 @@ class Pooch {
   }
 
   Plan search() {
-    best_ = evaluate(std::vector<MapClass>(maps_.size(), MapClass::swap));
+    best_ = evaluate(LongVector<MapClass>(maps_.size(), MapClass::swap));
     if (!best_.plan) {
-      const std::vector<std::int64_t> bytes = base_memory(step_, swaps_of(step_, best_.classes));
+      const LongVector<std::int64_t> bytes = base_memory(step_, swaps_of(step_, best_.classes));
       throw BudgetError("pooch", *std::max_element(bytes.begin(), bytes.end()), problem_.budget_bytes);
     }
     const Choice swapped = best_;
@@ -92,7 +93,7 @@ class Pooch {
     }
   }
 
-  SwapSet set_of(const Step& step, const std::vector<MapClass>& classes, MapClass wanted) const {
+  SwapSet set_of(const Step& step, const LongVector<MapClass>& classes, MapClass wanted) const {
     SwapSet set(step);
     for (std::size_t m = 0; m < maps_.size(); ++m) {
       if (classes[m] == wanted) set.set(maps_[m].storage, maps_[m].access, 1);
@@ -100,12 +101,12 @@ class Pooch {
     return set;
   }
 
-  SwapSet swaps_of(const Step& step, const std::vector<MapClass>& classes) const {
+  SwapSet swaps_of(const Step& step, const LongVector<MapClass>& classes) const {
     return set_of(step, classes, MapClass::swap);
   }
 
   /// Times the step with these classes.
-  Choice evaluate(std::vector<MapClass> classes) {
+  Choice evaluate(LongVector<MapClass> classes) {
     --plans_left_;
     Choice choice;
     choice.classes = std::move(classes);
@@ -113,7 +114,7 @@ class Pooch {
     const Step longer(problem_, recomputer_.reruns(dropped));
     const SwapSet swaps = swaps_of(longer, choice.classes);
     TimedWalk walk(longer, profile_, swaps,
-                   std::vector<AtBoundary>(problem_.storages.size(), AtBoundary::kept));
+                   LongVector<AtBoundary>(problem_.storages.size(), AtBoundary::kept));
     if (!walk.walk()) return choice;
     choice.plan = walk.finish("pooch");
     const Simulation simulation = simulate(problem_, *choice.plan, profile_, true);
@@ -147,13 +148,13 @@ class Pooch {
   /// Keep or swap for the maps whose copy-in is exposed: all combinations of a few, otherwise one after the
   /// other from the output side.
   void keep_exposed_reads(const Choice& swapped) {
-    std::vector<std::size_t> exposed;
+    LongVector<std::size_t> exposed;
     for (std::size_t m = 0; m < maps_.size(); ++m) {
       if (swapped.read_wait[m] > 0) exposed.push_back(m);
     }
     if (exposed.size() <= kExhaustive) {
       for (std::size_t bits = 1; bits < std::size_t{1} << exposed.size() && plans_left_ > 0; ++bits) {
-        std::vector<MapClass> classes = swapped.classes;
+        LongVector<MapClass> classes = swapped.classes;
         for (std::size_t i = 0; i < exposed.size(); ++i) {
           if ((bits >> i & 1U) != 0) classes[exposed[i]] = MapClass::keep;
         }
@@ -164,14 +165,14 @@ class Pooch {
     const int reserve = plans_left_ / 2;
     for (const std::size_t m : exposed) {
       if (plans_left_ <= reserve) return;
-      std::vector<MapClass> classes = best_.classes;
+      LongVector<MapClass> classes = best_.classes;
       classes[m] = MapClass::keep;
       if (fits(classes)) take(evaluate(std::move(classes)));
     }
   }
 
-  bool fits(const std::vector<MapClass>& classes) const {
-    const std::vector<std::int64_t> bytes = base_memory(step_, swaps_of(step_, classes));
+  bool fits(const LongVector<MapClass>& classes) const {
+    const LongVector<std::int64_t> bytes = base_memory(step_, swaps_of(step_, classes));
     return *std::max_element(bytes.begin(), bytes.end()) <= problem_.budget_bytes;
   }
 
@@ -179,7 +180,7 @@ class Pooch {
   void keep_exposed_writes(const Choice& swapped) {
     for (const bool exposed_only : {true, false}) {
       if (plans_left_ <= 0) return;
-      std::vector<MapClass> classes = best_.classes;
+      LongVector<MapClass> classes = best_.classes;
       MemoryCurve memory(problem_.ops.size());
       memory.add_all(base_memory(step_, swaps_of(step_, classes)));
       for (std::size_t m = 0; m < maps_.size(); ++m) {
@@ -200,18 +201,18 @@ class Pooch {
   void recompute() {
     const std::size_t batch = 1 + 3 * maps_.size() / static_cast<std::size_t>(std::max(1, plans_left_));
     while (plans_left_ > 0) {
-      std::vector<std::pair<double, std::size_t>> promising;
+      LongVector<std::pair<double, std::size_t>> promising;
       for (std::size_t m = 0; m < maps_.size(); ++m) {
         if (best_.classes[m] != MapClass::swap || maps_[m].rerun_seconds <= 0) continue;
         // Where the tier is busy, compute waits for some transfer or other: what counts is the tier's time.
         promising.emplace_back(-maps_[m].move_seconds / maps_[m].rerun_seconds, m);
       }
       std::sort(promising.begin(), promising.end());
-      const std::vector<MapClass> classes = best_.classes;
+      const LongVector<MapClass> classes = best_.classes;
       bool gained = false;
       for (std::size_t i = 0; i < promising.size() && i < kTries * batch && plans_left_ > 0 && !gained;
            i += batch) {
-        std::vector<MapClass> tried = classes;
+        LongVector<MapClass> tried = classes;
         for (std::size_t j = i; j < std::min(promising.size(), i + batch); ++j) {
           tried[promising[j].second] = MapClass::recompute;
         }
@@ -225,8 +226,8 @@ class Pooch {
   const Profile& profile_;
   Step step_;  ///< without reruns
   Recomputer recomputer_;
-  std::vector<FeatureMap> maps_;
-  std::vector<std::int32_t> map_of_;  ///< by storage; -1: none
+  LongVector<FeatureMap> maps_;
+  LongVector<std::int32_t> map_of_;  ///< by storage; -1: none
   int plans_left_;
   Choice best_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/long_vector.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -15,7 +17,7 @@ struct Moved {
   double stall_seconds;
 };
 
-void raise(std::vector<double>& prices, ir::OpId first, ir::OpId last, double amount) {
+void raise(LongVector<double>& prices, ir::OpId first, ir::OpId last, double amount) {
   for (ir::OpId op = std::max(first, 0); op <= last && op < static_cast<ir::OpId>(prices.size()); ++op) {
     prices[static_cast<std::size_t>(op)] = std::min(kHighest, prices[static_cast<std::size_t>(op)] + amount);
   }
@@ -28,8 +30,8 @@ double update_prices(const Simulation& simulation, TransferPrices& prices) {
     for (double& price : *of) price = std::max(kLowest, kDecay * price);
   }
   // First runs of ops in order tell the time of each op.
-  std::vector<double> start_seconds;
-  std::vector<Moved> reads, writes;
+  LongVector<double> start_seconds;
+  LongVector<Moved> reads, writes;
   double waiting = 0, stall_seconds = 0;
   for (const TimelineEvent& event : simulation.timeline) {
     const auto next_op = static_cast<ir::OpId>(start_seconds.size());

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/long_vector.h"
 
 namespace penstock::plan {
 namespace {
@@ -23,7 +24,7 @@ void add_use(RowsBuilder<Use>& uses, ir::StorageId storage, bool reads, ir::Tens
 void describe_storages(Problem& problem, const PoolRule& rule, std::span<const std::int64_t> storage_bytes) {
   const ir::Graph& graph = *problem.graph;
   problem.storages.resize(std::max(storage_bytes.size(), static_cast<std::size_t>(graph.storages)));
-  std::vector<bool> pinned(problem.storages.size(), false);
+  LongVector<bool> pinned(problem.storages.size(), false);
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     const ir::Tensor& tensor = graph.tensors[t];
     StorageInfo& storage = problem.storages[static_cast<std::size_t>(tensor.storage)];
@@ -52,7 +53,7 @@ void describe_ops(Problem& problem, const PoolRule& rule, const ScratchOf& scrat
   for (const ir::Op& op : graph.ops) operands += op.inputs.size() + op.outputs.size();
   RowsBuilder<Use> uses(graph.ops.size(), operands);
   RowsBuilder<std::int64_t> scratch(graph.ops.size(), graph.ops.size());
-  std::vector<std::int64_t> need_bytes(graph.ops.size());
+  LongVector<std::int64_t> need_bytes(graph.ops.size());
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     for (const ir::TensorId t : graph.ops[i].inputs) add_use(uses, graph.tensor(t).storage, true, ir::kNone);
     for (const ir::TensorId t : graph.ops[i].outputs) add_use(uses, graph.tensor(t).storage, false, t);
@@ -68,13 +69,13 @@ void describe_ops(Problem& problem, const PoolRule& rule, const ScratchOf& scrat
 }
 
 void find_accesses(Problem& problem) {
-  std::vector<std::uint32_t> first(problem.storages.size() + 1, 0);
+  LongVector<std::uint32_t> first(problem.storages.size() + 1, 0);
   for (std::size_t i = 0; i < problem.ops.size(); ++i) {
     for (const Use& use : problem.ops[i].uses) ++first[static_cast<std::size_t>(use.storage) + 1];
   }
   for (std::size_t s = 0; s + 1 < first.size(); ++s) first[s + 1] += first[s];
-  std::vector<Access> accesses(first.back());
-  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  LongVector<Access> accesses(first.back());
+  LongVector<std::uint32_t> next(first.begin(), first.end() - 1);
   for (std::size_t i = 0; i < problem.ops.size(); ++i) {
     for (const Use& use : problem.ops[i].uses)
       accesses[next[static_cast<std::size_t>(use.storage)]++] = {static_cast<Position>(i), use.reads,
@@ -126,8 +127,8 @@ std::string Problem::storage_name(ir::StorageId id) const {
   return tensor == ir::kNone ? "storage " + std::to_string(id) : graph->tensor(tensor).name.text();
 }
 
-std::vector<ir::StorageId> Problem::state() const {
-  std::vector<ir::StorageId> ids;
+LongVector<ir::StorageId> Problem::state() const {
+  LongVector<ir::StorageId> ids;
   for (std::size_t s = 0; s < storages.size(); ++s) {
     if (storages[s].carried) ids.push_back(static_cast<ir::StorageId>(s));
   }

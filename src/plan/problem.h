@@ -9,11 +9,11 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/long_vector.h"
+#include "base/rows.h"
 #include "ir/graph.h"
 #include "plan/plan.h"
-#include "plan/rows.h"
 
 namespace penstock::plan {
 
@@ -55,10 +55,10 @@ struct StepOp {
 class StepOps {
  public:
   StepOps() = default;
-  StepOps(Rows<Use> uses, Rows<std::int64_t> scratch_bytes, std::vector<std::int64_t> need_bytes)
+  StepOps(Rows<Use> uses, Rows<std::int64_t> scratch_bytes, LongVector<std::int64_t> need_bytes)
       : uses_(std::move(uses)),
         scratch_bytes_(std::move(scratch_bytes)),
-        need_bytes_(std::make_shared<const std::vector<std::int64_t>>(std::move(need_bytes))) {}
+        need_bytes_(std::make_shared<const LongVector<std::int64_t>>(std::move(need_bytes))) {}
 
   std::size_t size() const { return uses_.size(); }
   StepOp operator[](std::size_t op) const {
@@ -72,7 +72,7 @@ class StepOps {
  private:
   Rows<Use> uses_;
   Rows<std::int64_t> scratch_bytes_;
-  std::shared_ptr<const std::vector<std::int64_t>> need_bytes_;
+  std::shared_ptr<const LongVector<std::int64_t>> need_bytes_;
   Rows<Overwrite> overwrites_;  ///< no rows: none at all
 };
 
@@ -115,7 +115,7 @@ struct Problem {
   std::int64_t tier_bytes = kNoLimit;  ///< for the places of all storages that are ever on the tier
   bool remaps =
       true;  ///< the pool moves memory: giving it to a storage takes time, and a storage can adopt it
-  std::vector<StorageInfo> storages;
+  LongVector<StorageInfo> storages;
   StepOps ops;            ///< by op
   Rows<Access> accesses;  ///< by storage
   std::optional<Boundary>
@@ -125,7 +125,7 @@ struct Problem {
   StepOp op(ir::OpId id) const { return ops[static_cast<std::size_t>(id)]; }
   std::string storage_name(ir::StorageId id) const;
   /// All storages with a value at the boundary, ascending.
-  std::vector<ir::StorageId> state() const;
+  LongVector<ir::StorageId> state() const;
 };
 
 /// How the pool rounds, and what it has for storages and scratch.
@@ -150,8 +150,8 @@ Problem make_problem(const ir::Graph& graph, std::span<const std::int64_t> scrat
 /// Scratch bytes by op and variant, at least one of each op; what it is made of must outlive it.
 struct VariantScratch {
   // Converts, so that callers may pass their vector; that it has no default lets {} mean no scratch at all.
-  VariantScratch(const std::vector<std::vector<std::int64_t>>& scratch_bytes) : bytes(scratch_bytes) {}
-  std::span<const std::vector<std::int64_t>> bytes;
+  VariantScratch(const LongVector<LongVector<std::int64_t>>& scratch_bytes) : bytes(scratch_bytes) {}
+  std::span<const LongVector<std::int64_t>> bytes;
 };
 
 Problem make_problem(const ir::Graph& graph, const VariantScratch& scratch_bytes, const PoolRule& rule,

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/long_vector.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -15,7 +17,7 @@ struct Runner {
 
 }  // namespace
 
-Trial race(Trials& trials, const std::vector<Droppable>& droppable, int rounds) {
+Trial race(Trials& trials, const LongVector<Droppable>& droppable, int rounds) {
   const Problem& problem = trials.problem();
   PlanContest& contest = trials.contest();
   const Step step(problem);
@@ -26,7 +28,7 @@ Trial race(Trials& trials, const std::vector<Droppable>& droppable, int rounds) 
       recompute_seconds.set(gap.storage, gap.access, gap.seconds + gap.source_seconds * read_price);
     }
   };
-  std::vector<Runner> runners;
+  LongVector<Runner> runners;
   for (const auto& passing : passing_sets(problem, droppable)) {
     Trial trial = trials.fresh();
     trial.passing = passing;

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <vector>
-
+#include "base/long_vector.h"
 #include "plan/droppable.h"
 #include "plan/trials.h"
 
@@ -9,6 +8,6 @@ namespace penstock::plan {
 
 /// Lets swapping and recomputing compete for each gap as prices settle, and ways to pass with each other: the
 /// slower half is given up time and again. Returns the fastest.
-Trial race(Trials& trials, const std::vector<Droppable>& droppable, int rounds);
+Trial race(Trials& trials, const LongVector<Droppable>& droppable, int rounds);
 
 }  // namespace penstock::plan

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/long_vector.h"
+
 namespace penstock::plan {
 namespace {
 
@@ -47,7 +49,7 @@ bool Recomputer::is_far(std::size_t s, ir::OpId at) const {
 /// Appends what makes `value` anew before op `at`; false if that cannot be. Of what nobody else needs any
 /// more, inputs of up to `hold_bytes` each are held for it.
 bool Recomputer::make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
-                      std::vector<ir::OpId>& ops) const {
+                      LongVector<ir::OpId>& ops) const {
   const ir::OpId producer = problem_.graph->tensor(value).producer;
   if (producer == ir::kNone || producer >= at) return false;
   if (std::find(ops.begin(), ops.end(), producer) != ops.end()) return true;
@@ -70,7 +72,7 @@ bool Recomputer::make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
 /// The same in the order of the step, in which a wide value is rarely held for the sake of a deep one; false
 /// also if the ops would not find their inputs, or harm what is still needed.
 bool Recomputer::make_in_order(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
-                               std::vector<ir::OpId>& ops) const {
+                               LongVector<ir::OpId>& ops) const {
   if (!make(value, at, hold_bytes, ops)) return false;
   std::sort(ops.begin(), ops.end());
   return is_sound(ops, at);
@@ -81,7 +83,7 @@ std::int64_t Recomputer::hold_bytes(ir::StorageId s) const {
 }
 
 /// Whether the ops find their inputs, and leave every value that is still needed as it was.
-bool Recomputer::is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const {
+bool Recomputer::is_sound(const LongVector<ir::OpId>& ops, ir::OpId at) const {
   std::map<std::size_t, ir::TensorId> holds;
   for (const ir::OpId op : ops) {
     for (const ir::TensorId input : problem_.graph->op(op).inputs) {
@@ -98,18 +100,18 @@ bool Recomputer::is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const {
   });
 }
 
-std::vector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
+LongVector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
   const StorageInfo& storage = problem_.storage(s);
   if (storage.carried || access + 1 >= storage.accesses.size()) return {};
   const ir::OpId at = storage.accesses[access + 1].position;
   const ir::TensorId value = value_at(static_cast<std::size_t>(s), at);
-  std::vector<ir::OpId> ops;
+  LongVector<ir::OpId> ops;
   if (value == ir::kNone || !make_in_order(value, at, hold_bytes(s), ops)) return {};
   return ops;
 }
 
-std::vector<Rerun> Recomputer::reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient) {
-  std::vector<Rerun> found;
+LongVector<Rerun> Recomputer::reruns(SwapSet& dropped, const LongVector<std::uint8_t>* transient) {
+  LongVector<Rerun> found;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     if (try_reruns(dropped, transient, found)) return found;
   }
@@ -119,14 +121,14 @@ std::vector<Rerun> Recomputer::reruns(SwapSet& dropped, const std::vector<std::u
 
 /// One pass over the step. What cannot be made has to be held after all, and is taken out of `dropped`; since
 /// earlier decisions built on its absence, the pass then does not count: false.
-bool Recomputer::try_reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient,
-                            std::vector<Rerun>& found) {
+bool Recomputer::try_reruns(SwapSet& dropped, const LongVector<std::uint8_t>* transient,
+                            LongVector<Rerun>& found) {
   found.clear();
   bool complete = true;
-  std::vector<std::uint32_t> next_access(problem_.storages.size(), 0);
+  LongVector<std::uint32_t> next_access(problem_.storages.size(), 0);
   std::fill(missing_.begin(), missing_.end(), 0);
-  std::vector<ir::OpId> ops;
-  std::vector<std::size_t> passing;
+  LongVector<ir::OpId> ops;
+  LongVector<std::size_t> passing;
   for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
     const auto at = static_cast<ir::OpId>(i);
     passing.clear();

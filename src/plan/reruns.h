@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/swap_set.h"
 
 namespace penstock::plan {
@@ -21,12 +21,12 @@ class Recomputer {
   explicit Recomputer(const Problem& problem, std::int64_t hold_fraction = kHoldFraction);
 
   /// The ops that make the value in this gap anew if all else is there; empty if that cannot be.
-  std::vector<ir::OpId> chain(ir::StorageId s, std::size_t access);
+  LongVector<ir::OpId> chain(ir::StorageId s, std::size_t access);
   /// What to run again if the values in all of `dropped` are: before its next use, each is made from what is
   /// there, or from what is dropped as well and made first. Takes out of `dropped` what cannot be made.
   /// `transient`: by storage, those that are not held for later uses when they are made on the way to
   /// another; null: none.
-  std::vector<Rerun> reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient = nullptr);
+  LongVector<Rerun> reruns(SwapSet& dropped, const LongVector<std::uint8_t>* transient = nullptr);
 
  private:
   struct Write {
@@ -41,16 +41,16 @@ class Recomputer {
   bool is_far(std::size_t s, ir::OpId at) const;
   bool is_needed_from(std::size_t s, ir::OpId at) const;
   std::int64_t hold_bytes(ir::StorageId s) const;
-  bool make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes, std::vector<ir::OpId>& ops) const;
+  bool make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes, LongVector<ir::OpId>& ops) const;
   bool make_in_order(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
-                     std::vector<ir::OpId>& ops) const;
-  bool try_reruns(SwapSet& dropped, const std::vector<std::uint8_t>* transient, std::vector<Rerun>& found);
-  bool is_sound(const std::vector<ir::OpId>& ops, ir::OpId at) const;
+                     LongVector<ir::OpId>& ops) const;
+  bool try_reruns(SwapSet& dropped, const LongVector<std::uint8_t>* transient, LongVector<Rerun>& found);
+  bool is_sound(const LongVector<ir::OpId>& ops, ir::OpId at) const;
 
   const Problem& problem_;
   std::int64_t hold_fraction_;
-  std::vector<std::vector<Write>> writes_;  ///< by storage, ascending
-  std::vector<std::uint8_t> missing_;       ///< by storage: its value is dropped just now
+  LongVector<LongVector<Write>> writes_;  ///< by storage, ascending
+  LongVector<std::uint8_t> missing_;      ///< by storage: its value is dropped just now
 };
 
 }  // namespace penstock::plan

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/plan_builder.h"
 
 namespace penstock::plan {
@@ -50,7 +50,7 @@ class RetireQueue {
   const Problem& problem_;
   PlanBuilder& builder_;
   std::deque<Entry> entries_;
-  std::vector<std::uint64_t> ids_;
+  LongVector<std::uint64_t> ids_;
   std::uint64_t last_id_ = 0;
   std::int64_t bytes_ = 0;
   std::int64_t clock_ = 0;

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/long_vector.h"
 #include "plan/checkpoints.h"
 
 namespace penstock::plan {
 
 /// The droppable gaps that are no checkpoints, as indices.
-std::vector<std::size_t> SegmentSearch::between_checkpoints(int segments) const {
+LongVector<std::size_t> SegmentSearch::between_checkpoints(int segments) const {
   const SwapSet checkpoints = checkpoint_gaps(trials_.problem(), trials_.profile(), segments);
-  std::vector<std::size_t> found;
+  LongVector<std::size_t> found;
   for (std::size_t i = 0; i < droppable_.size(); ++i) {
     if (!checkpoints.contains(droppable_[i].storage, droppable_[i].access)) found.push_back(i);
   }
@@ -20,9 +21,9 @@ std::vector<std::size_t> SegmentSearch::between_checkpoints(int segments) const 
 Trial SegmentSearch::drop_between_checkpoints(const Trial& start, int reserve) {
   PlanContest& contest = trials_.contest();
   Trial best = start;
-  std::vector<std::size_t> best_gaps;
+  LongVector<std::size_t> best_gaps;
   std::size_t best_count = 0;
-  const auto attempt = [&](const std::vector<std::size_t>& gaps, std::size_t count) {
+  const auto attempt = [&](const LongVector<std::size_t>& gaps, std::size_t count) {
     if (contest.is_done() || count == 0 || count > gaps.size()) return;
     Trial trial = trials_.fresh();
     trial.passing = start.passing;
@@ -41,14 +42,14 @@ Trial SegmentSearch::drop_between_checkpoints(const Trial& start, int reserve) {
   const double most = std::max(100.0, static_cast<double>(trials_.problem().ops.size()) / 24);
   const double ratio = is_small ? 1.5 : std::pow(most / 4, 1.0 / 5);
   for (double segments = 4; segments <= 1.001 * most && contest.plans_left() > reserve; segments *= ratio) {
-    const std::vector<std::size_t> gaps = between_checkpoints(static_cast<int>(segments));
+    const LongVector<std::size_t> gaps = between_checkpoints(static_cast<int>(segments));
     for (std::size_t part = 1; part <= parts; ++part) attempt(gaps, gaps.size() * part / parts);
   }
   for (std::size_t step = best_gaps.size() / (2 * parts); step > 0 && contest.plans_left() > reserve / 2;
        step /= 2) {
     const std::size_t center = best_count;
-    const std::vector<std::size_t> gaps(best_gaps.begin(),
-                                        best_gaps.end());  // attempt() may replace the best
+    const LongVector<std::size_t> gaps(best_gaps.begin(),
+                                       best_gaps.end());  // attempt() may replace the best
     attempt(gaps, center + step);
     if (center > step) attempt(gaps, center - step);
   }

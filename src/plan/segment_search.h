@@ -1,7 +1,6 @@
 #pragma once
 
-#include <vector>
-
+#include "base/long_vector.h"
 #include "plan/droppable.h"
 #include "plan/trials.h"
 
@@ -10,7 +9,7 @@ namespace penstock::plan {
 /// Recomputing between checkpoints. All that it is given must outlive it.
 class SegmentSearch {
  public:
-  SegmentSearch(Trials& trials, const std::vector<Droppable>& droppable)
+  SegmentSearch(Trials& trials, const LongVector<Droppable>& droppable)
       : trials_(trials), droppable_(droppable) {}
 
   /// Drops what can be computed again between checkpoints: more or fewer checkpoints, more or less of what
@@ -21,11 +20,11 @@ class SegmentSearch {
   void climb(Trial trial);
 
  private:
-  std::vector<std::size_t> between_checkpoints(int segments) const;
+  LongVector<std::size_t> between_checkpoints(int segments) const;
 
   Trials& trials_;
-  const std::vector<Droppable>& droppable_;
-  std::vector<std::size_t> candidates_;  ///< of droppable_: between the checkpoints that were best
+  const LongVector<Droppable>& droppable_;
+  LongVector<std::size_t> candidates_;  ///< of droppable_: between the checkpoints that were best
 };
 
 }  // namespace penstock::plan

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/plan.h"
 #include "plan/problem.h"
 #include "plan/profile.h"
@@ -38,9 +38,9 @@ struct Simulation {
   double link_seconds = 0;        ///< the link between ranks is busy
   double link_stall_seconds = 0;  ///< of stall_seconds, waiting for it
   std::int64_t peak_bytes = 0;
-  std::vector<TimelineEvent> timeline;  ///< where asked for; transfers that were waited for in this step
-  std::vector<TimelineEvent> link;      ///< where asked for: exchanges, by the op that starts them
-  std::vector<MemoryPoint> memory;      ///< where asked for
+  LongVector<TimelineEvent> timeline;  ///< where asked for; transfers that were waited for in this step
+  LongVector<TimelineEvent> link;      ///< where asked for: exchanges, by the op that starts them
+  LongVector<MemoryPoint> memory;      ///< where asked for
 };
 
 /// Follows the plan's instructions over simulated time, a few steps in a row, and measures the last. The plan

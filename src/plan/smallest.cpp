@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/policies.h"
 
 namespace penstock::plan {
@@ -8,7 +8,7 @@ namespace penstock::plan {
 std::int64_t smallest_bytes(const Problem& problem) {
   // What cannot be swapped weighs on every op while it lives, state always.
   std::int64_t pinned_bytes = 0;
-  std::vector<std::int64_t> change_bytes(problem.ops.size() + 1, 0);
+  LongVector<std::int64_t> change_bytes(problem.ops.size() + 1, 0);
   for (const StorageInfo& storage : problem.storages) {
     if (storage.swappable) continue;
     if (storage.carried) {

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
+#include "base/long_vector.h"
 #include "plan/swap_set.h"
 
 namespace penstock::plan {
 
-Step::Step(const Problem& problem, const std::vector<Rerun>& reruns, bool adopting) : problem_(&problem) {
+Step::Step(const Problem& problem, const LongVector<Rerun>& reruns, bool adopting) : problem_(&problem) {
   const auto ops = static_cast<ir::OpId>(problem.ops.size());
   order_.reserve(problem.ops.size() + reruns.size());
   const bool is_sorted = std::is_sorted(reruns.begin(), reruns.end(),
                                         [](const Rerun& a, const Rerun& b) { return a.before < b.before; });
-  std::vector<Rerun> sorted;
+  LongVector<Rerun> sorted;
   if (!is_sorted) {
     sorted = reruns;
     std::stable_sort(sorted.begin(), sorted.end(),
@@ -34,7 +35,7 @@ void Step::find_accesses() {
   }
   for (std::size_t s = 0; s < storages(); ++s) first_access_[s + 1] += first_access_[s];
   accesses_.resize(first_access_.back());
-  std::vector<std::uint32_t> next(first_access_.begin(), first_access_.end() - 1);
+  LongVector<std::uint32_t> next(first_access_.begin(), first_access_.end() - 1);
   for (Position p = 0; p < positions(); ++p) {
     for (const Use& use : at(p).uses) {
       accesses_[next[static_cast<std::size_t>(use.storage)]++] = {p, use.reads, use.writes};
@@ -44,7 +45,7 @@ void Step::find_accesses() {
 
 void Step::find_adopts() {
   first_adopt_.assign(order_.size() + 1, 0);
-  std::vector<std::uint32_t> next_access(storages(), 0);
+  LongVector<std::uint32_t> next_access(storages(), 0);
   /// Whether the use at hand is the last before the value is dead, or made anew.
   const auto dies = [&](ir::StorageId s) {
     const StorageUses storage = this->storage(s);

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/problem.h"
 
 namespace penstock::plan {
@@ -31,7 +31,7 @@ class Step {
  public:
   /// Several reruns before the same op are in the order given. With `adopting`, an op writes over what it may
   /// and nobody needs any more before it is made anew.
-  explicit Step(const Problem& problem, const std::vector<Rerun>& reruns = {}, bool adopting = false);
+  explicit Step(const Problem& problem, const LongVector<Rerun>& reruns = {}, bool adopting = false);
 
   const Problem& problem() const { return *problem_; }
   Position positions() const { return static_cast<Position>(order_.size()); }
@@ -54,18 +54,18 @@ class Step {
     return std::span(accesses_).subspan(first_access_[i], first_access_[i + 1] - first_access_[i]);
   }
   /// By storage: how many accesses those before it have; one entry more than storages.
-  const std::vector<std::uint32_t>& first_access() const { return first_access_; }
+  const LongVector<std::uint32_t>& first_access() const { return first_access_; }
 
  private:
   void find_accesses();
   void find_adopts();
 
   const Problem* problem_;
-  std::vector<ir::OpId> order_;
-  std::vector<Access> accesses_;  ///< by storage, in order
-  std::vector<std::uint32_t> first_access_;
-  std::vector<Overwrite> adopts_;  ///< by position
-  std::vector<std::uint32_t> first_adopt_;
+  LongVector<ir::OpId> order_;
+  LongVector<Access> accesses_;  ///< by storage, in order
+  LongVector<std::uint32_t> first_access_;
+  LongVector<Overwrite> adopts_;  ///< by position
+  LongVector<std::uint32_t> first_adopt_;
 };
 
 }  // namespace penstock::plan

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/long_vector.h"
 #include "ir/op_table.h"
 #include "plan/budget_error.h"
 #include "plan/lru_walk.h"
@@ -23,15 +24,14 @@ bool is_join(const ir::Op& op) {
 /// The values of cheap ops that are dropped after forward, and how each segment of cheap ops makes them anew.
 struct Dropped {
   SwapSet gaps;
-  std::vector<std::uint8_t>
+  LongVector<std::uint8_t>
       transient;  ///< by storage: memory-centric, made for each consumer and freed at once
 };
 
 class Segments {
  public:
   explicit Segments(const Problem& problem)
-      : problem_(problem),
-        dropped_{SwapSet(problem), std::vector<std::uint8_t>(problem.storages.size(), 0)} {}
+      : problem_(problem), dropped_{SwapSet(problem), LongVector<std::uint8_t>(problem.storages.size(), 0)} {}
 
   Dropped find() {
     std::int64_t largest_bytes = 0;
@@ -78,7 +78,7 @@ class Segments {
 
   const Problem& problem_;
   Dropped dropped_;
-  std::vector<ir::StorageId> segment_;
+  LongVector<ir::StorageId> segment_;
 };
 
 }  // namespace
@@ -87,7 +87,7 @@ Plan plan_superneurons(const Problem& problem) {
   Dropped dropped{SwapSet(problem), {}};
   const bool fits =
       lru_bytes(Step(problem)) <= problem.budget_bytes && keep_bytes(problem) <= problem.budget_bytes;
-  std::vector<Rerun> reruns;
+  LongVector<Rerun> reruns;
   if (!fits) {
     dropped = Segments(problem).find();
     Recomputer recomputer(problem);
@@ -98,7 +98,7 @@ Plan plan_superneurons(const Problem& problem) {
   if (needed_bytes > problem.budget_bytes) {
     throw BudgetError("superneurons", needed_bytes, problem.budget_bytes);
   }
-  std::vector<std::uint8_t> expensive;
+  LongVector<std::uint8_t> expensive;
   for (Position p = 0; p < longer.positions(); ++p) {
     expensive.push_back(is_expensive(problem.graph->op(longer.op(p))) ? 1 : 0);
   }

@@ -2,9 +2,9 @@
 
 namespace penstock::plan {
 
-std::vector<std::int64_t> base_memory(const Step& step, const SwapSet& swaps) {
+LongVector<std::int64_t> base_memory(const Step& step, const SwapSet& swaps) {
   // First as changes from position to position.
-  std::vector<std::int64_t> bytes(static_cast<std::size_t>(step.positions()) + 1, 0);
+  LongVector<std::int64_t> bytes(static_cast<std::size_t>(step.positions()) + 1, 0);
   const Position last_position = step.positions() - 1;
   const auto add = [&](Position first, Position last, std::int64_t added) {
     if (first > last) return;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/step.h"
 
 namespace penstock::plan {
@@ -40,8 +40,8 @@ class GapMap {
     return first_[static_cast<std::size_t>(s)] + access;
   }
 
-  std::vector<std::uint32_t> first_;  ///< of each storage's gaps
-  std::vector<T> values_;
+  LongVector<std::uint32_t> first_;  ///< of each storage's gaps
+  LongVector<T> values_;
 };
 
 /// A set of gaps: those that are spent on the tier, say.
@@ -61,6 +61,6 @@ bool is_needed_after(const Storage& storage, std::size_t access) {
 }
 
 /// The memory that each position of the step finds in use if swapped gaps take none.
-std::vector<std::int64_t> base_memory(const Step& step, const SwapSet& swaps);
+LongVector<std::int64_t> base_memory(const Step& step, const SwapSet& swaps);
 
 }  // namespace penstock::plan

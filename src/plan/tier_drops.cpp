@@ -2,15 +2,16 @@
 
 #include <algorithm>
 
+#include "base/long_vector.h"
 #include "plan/memory_curve.h"
 #include "plan/tier_places.h"
 
 namespace penstock::plan {
-TierDrops::TierDrops(const Problem& problem, const Plan& swapping, const std::vector<Droppable>& droppable,
+TierDrops::TierDrops(const Problem& problem, const Plan& swapping, const LongVector<Droppable>& droppable,
                      Recomputer& recomputer)
     : problem_(problem), taken_(swapping.instructions.size() + 1, 0) {
-  const std::vector<TierStay> stays = tier_stays(problem, swapping);
-  std::vector<std::size_t> first_stay(problem.storages.size() + 1, 0);
+  const LongVector<TierStay> stays = tier_stays(problem, swapping);
+  LongVector<std::size_t> first_stay(problem.storages.size() + 1, 0);
   for (const TierStay& stay : stays) {
     ++first_stay[static_cast<std::size_t>(stay.storage) + 1];
     const std::int64_t bytes = place_bytes(problem.storage(stay.storage).size_bytes);
@@ -20,7 +21,7 @@ TierDrops::TierDrops(const Problem& problem, const Plan& swapping, const std::ve
   for (std::size_t s = 1; s < first_stay.size(); ++s) first_stay[s] += first_stay[s - 1];
   for (std::size_t i = 1; i < taken_.size(); ++i) taken_[i] += taken_[i - 1];
   peak_bytes_ = *std::max_element(taken_.begin(), taken_.end());
-  std::vector<std::int64_t> run(problem.ops.size(), -1);
+  LongVector<std::int64_t> run(problem.ops.size(), -1);
   for (std::size_t i = 0; i < swapping.instructions.size(); ++i) {
     const Instruction& in = swapping.instructions[i];
     if (in.action != Action::run) continue;
@@ -50,7 +51,7 @@ SwapSet TierDrops::within(std::int64_t space_bytes) const {
   SwapSet chosen(problem_);
   MemoryCurve taken(taken_.size());
   taken.add_all(taken_);
-  std::vector<std::uint8_t> dropped(problem_.storages.size(), 0), needed = dropped;
+  LongVector<std::uint8_t> dropped(problem_.storages.size(), 0), needed = dropped;
   for (const bool whatever : {false, true}) {
     for (const Candidate& candidate : candidates_) {
       const auto s = static_cast<std::size_t>(candidate.storage);

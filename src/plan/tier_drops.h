@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/droppable.h"
 #include "plan/plan.h"
 #include "plan/swap_set.h"
@@ -15,7 +15,7 @@ class TierDrops {
  public:
   /// `swapping`: a plan that swaps whatever it can; `droppable`: as find_droppable() gives them. The problem
   /// must outlive it.
-  TierDrops(const Problem& problem, const Plan& swapping, const std::vector<Droppable>& droppable,
+  TierDrops(const Problem& problem, const Plan& swapping, const LongVector<Droppable>& droppable,
             Recomputer& recomputer);
 
   /// Enough of them that what is left of that plan's values takes no more than `space_bytes` at any time, if
@@ -29,14 +29,14 @@ class TierDrops {
     ir::StorageId storage = ir::kNone;
     std::size_t access = 0;
     std::int64_t bytes = 0;
-    std::int64_t first = 0, last = 0;    ///< instructions during which its place would be free
-    std::vector<ir::StorageId> made_of;  ///< what must be there to make it anew
+    std::int64_t first = 0, last = 0;   ///< instructions during which its place would be free
+    LongVector<ir::StorageId> made_of;  ///< what must be there to make it anew
   };
 
   const Problem& problem_;
-  std::vector<std::int64_t> taken_;  ///< by instruction
+  LongVector<std::int64_t> taken_;  ///< by instruction
   std::int64_t peak_bytes_ = 0;
-  std::vector<Candidate> candidates_;  ///< the cheapest for its bytes first
+  LongVector<Candidate> candidates_;  ///< the cheapest for its bytes first
 };
 
 }  // namespace penstock::plan

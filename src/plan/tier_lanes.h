@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/plan.h"
 #include "plan/profile.h"
 
@@ -53,9 +53,9 @@ class TierLanes {
   TierProfile profile_;
   double now_seconds_ = 0;
   Lane lanes_[2];
-  std::vector<bool> open_;
-  std::vector<bool> is_write_;
-  std::vector<Interval> intervals_;
+  LongVector<bool> open_;
+  LongVector<bool> is_write_;
+  LongVector<Interval> intervals_;
 };
 
 }  // namespace penstock::plan

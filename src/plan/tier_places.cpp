@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/long_vector.h"
 #include "memory/pack.h"
 #include "plan/walker.h"
 
@@ -40,7 +41,7 @@ class StayCollector : public PlanVisitor {
     if (!problem_.storage(storage).carried) at(storage).last = now();
   }
 
-  std::vector<TierStay> take() { return std::move(stays_); }
+  LongVector<TierStay> take() { return std::move(stays_); }
 
  private:
   std::int64_t now() const { return static_cast<std::int64_t>(walker_.instruction()); }
@@ -51,21 +52,21 @@ class StayCollector : public PlanVisitor {
 
   const Problem& problem_;
   std::int64_t last_;
-  std::vector<TierStay> open_;  ///< by storage: the stay that may still go on; no storage: none yet
-  std::vector<TierStay> stays_;
+  LongVector<TierStay> open_;  ///< by storage: the stay that may still go on; no storage: none yet
+  LongVector<TierStay> stays_;
   Walker walker_;
 };
 
 }  // namespace
 
-std::vector<TierStay> tier_stays(const Problem& problem, const Plan& plan) {
+LongVector<TierStay> tier_stays(const Problem& problem, const Plan& plan) {
   return StayCollector(problem, plan).take();
 }
 
 std::int64_t tier_peak_bytes(const Problem& problem, std::span<const TierStay> stays) {
   std::int64_t end = 0;
   for (const TierStay& stay : stays) end = std::max(end, stay.last + 1);
-  std::vector<std::int64_t> change(static_cast<std::size_t>(end) + 1, 0);
+  LongVector<std::int64_t> change(static_cast<std::size_t>(end) + 1, 0);
   for (const TierStay& stay : stays) {
     const std::int64_t bytes = place_bytes(problem.storage(stay.storage).size_bytes);
     change[static_cast<std::size_t>(stay.first)] += bytes;
@@ -83,8 +84,8 @@ TierPlaces place_on_tier(std::span<const SolvedProblem> plans, std::span<const s
     storages = std::max(storages, solved.problem->storages.size());
     end += static_cast<std::int64_t>(solved.plan->instructions.size()) + 1;
   }
-  std::vector<std::int64_t> all_the_time(storages, 0);  // bytes of those that need their place always
-  std::vector<PackInterval> intervals;
+  LongVector<std::int64_t> all_the_time(storages, 0);  // bytes of those that need their place always
+  LongVector<PackInterval> intervals;
   std::int64_t begin = 0;
   for (const SolvedProblem& solved : plans) {
     const Problem& problem = *solved.problem;

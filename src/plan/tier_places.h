@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/plan.h"
 #include "plan/problem.h"
 
@@ -19,7 +19,7 @@ struct TierStay {
 
 /// All stays of a plan, by storage. State that is ever on the tier needs its place all the time: who moves it
 /// between steps, and other plans, know it there.
-std::vector<TierStay> tier_stays(const Problem& problem, const Plan& plan);
+LongVector<TierStay> tier_stays(const Problem& problem, const Plan& plan);
 
 /// The most that these storages have on the tier at a time: no places take less.
 std::int64_t tier_peak_bytes(const Problem& problem, std::span<const TierStay> stays);
@@ -31,8 +31,8 @@ struct SolvedProblem {
 };
 
 struct TierPlaces {
-  std::vector<std::int64_t> offsets;  ///< by storage; -1: never there
-  std::int64_t bytes = 0;             ///< of the whole tier
+  LongVector<std::int64_t> offsets;  ///< by storage; -1: never there
+  std::int64_t bytes = 0;            ///< of the whole tier
 };
 
 /// One place for each storage that the plans ever have on the tier, such that no two that need theirs at the

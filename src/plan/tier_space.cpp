@@ -1,8 +1,8 @@
 #include "plan/tier_space.h"
 
 #include <algorithm>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/memory_curve.h"
 #include "plan/tier_places.h"
 
@@ -14,13 +14,13 @@ std::int64_t tier_bytes(const Problem& problem, const Plan& plan) {
 }
 
 Problem within_tier(const Problem& problem, const Plan& plan, std::int64_t space_bytes) {
-  const std::vector<TierStay> stays = tier_stays(problem, plan);
+  const LongVector<TierStay> stays = tier_stays(problem, plan);
   struct Swapped {
     std::size_t storage = 0, first_stay = 0, stays = 0;
     int rank = 2;
     std::int64_t idle = 0;
   };
-  std::vector<Swapped> ranked;
+  LongVector<Swapped> ranked;
   std::int64_t end = 1;
   for (std::size_t i = 0; i < stays.size(); ++i) {
     const auto s = static_cast<std::size_t>(stays[i].storage);
@@ -31,7 +31,7 @@ Problem within_tier(const Problem& problem, const Plan& plan, std::int64_t space
     end = std::max(end, stays[i].last + 1);
   }
   // What a given boundary has there stays there; other state cannot be made anew.
-  std::vector<std::uint8_t> stands(problem.storages.size(), 0);
+  LongVector<std::uint8_t> stands(problem.storages.size(), 0);
   for (const Standing& standing : problem.boundary ? *problem.boundary : Boundary{})
     stands[static_cast<std::size_t>(standing.storage)] = standing.on_tier ? 1 : 0;
   for (Swapped& swapped : ranked) swapped.rank = stands[swapped.storage] != 0 ? 0 : swapped.rank;

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/long_vector.h"
 
 namespace penstock::plan {
 
 TimedWalk::TimedWalk(const Step& step, const Profile& profile, const SwapSet& swaps,
-                     std::vector<AtBoundary> boundary, WriteStart write_start)
+                     LongVector<AtBoundary> boundary, WriteStart write_start)
     : step_(step),
       problem_(step.problem()),
       profile_(profile),
@@ -52,7 +53,7 @@ Boundary TimedWalk::start() const {
 
 /// Fills the curve; false if it exceeds the budget. Behind the step lies the boundary, or the next step.
 bool TimedWalk::add_memory() {
-  const std::vector<std::int64_t> base = base_memory(step_, swaps_);
+  const LongVector<std::int64_t> base = base_memory(step_, swaps_);
   memory_.add_all(base);
   if (!closed()) {
     memory_.add_all(base, positions_);
@@ -288,8 +289,8 @@ void TimedWalk::finish_boundary() {
   while (!retired_.empty()) release_retired(0);
 }
 
-std::vector<AtBoundary> TimedWalk::end() const {
-  std::vector<AtBoundary> kinds(problem_.storages.size(), AtBoundary::away);
+LongVector<AtBoundary> TimedWalk::end() const {
+  LongVector<AtBoundary> kinds(problem_.storages.size(), AtBoundary::away);
   for (const ir::StorageId s : state_) {
     const std::size_t uses = step_.accesses(s).size();
     AtBoundary& kind = kinds[static_cast<std::size_t>(s)];

@@ -4,8 +4,8 @@
 #include <deque>
 #include <set>
 #include <utility>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/link_lane.h"
 #include "plan/memory_curve.h"
 #include "plan/plan_builder.h"
@@ -37,12 +37,12 @@ class TimedWalk {
   /// `boundary`: by storage, for a step that begins and ends there; empty: begin with all swapped state away
   /// and end wherever the walk gets. Step, profile and swaps must outlive it.
   TimedWalk(const Step& step, const Profile& profile, const SwapSet& swaps,
-            std::vector<AtBoundary> boundary = {}, WriteStart write_start = WriteStart::at_gap);
+            LongVector<AtBoundary> boundary = {}, WriteStart write_start = WriteStart::at_gap);
 
   /// Call it once. False if what the set leaves in memory exceeds the budget.
   bool walk();
   /// What the state does at the end of the walk.
-  std::vector<AtBoundary> end() const;
+  LongVector<AtBoundary> end() const;
   Plan finish(const char* policy) { return builder_.finish(policy); }
 
  private:
@@ -71,8 +71,8 @@ class TimedWalk {
   const Problem& problem_;
   const Profile& profile_;
   const SwapSet& swaps_;
-  std::vector<AtBoundary> boundary_;
-  std::vector<ir::StorageId> state_;
+  LongVector<AtBoundary> boundary_;
+  LongVector<ir::StorageId> state_;
   WriteStart write_start_;
   Position positions_;
   PlanBuilder builder_;
@@ -82,8 +82,8 @@ class TimedWalk {
   double now_seconds_ = 0;
   std::set<std::pair<Position, ir::StorageId>> demands_;  ///< what is to come in, by deadline
   std::deque<ir::StorageId> retired_;                     ///< oldest first
-  std::vector<std::uint8_t> is_retired_;
-  std::vector<std::uint32_t> next_access_;
+  LongVector<std::uint8_t> is_retired_;
+  LongVector<std::uint32_t> next_access_;
 };
 
 }  // namespace penstock::plan

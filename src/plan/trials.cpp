@@ -1,5 +1,6 @@
 #include "plan/trials.h"
 
+#include "base/long_vector.h"
 #include "plan/price_update.h"
 
 namespace penstock::plan {
@@ -11,14 +12,14 @@ constexpr double kFloorPrice = 0.02;
 
 Trial Trials::fresh() const {
   if (start_) return {SwapSet(problem_), *start_};
-  const std::vector<double> floor(problem_.ops.size(), kFloorPrice);
+  const LongVector<double> floor(problem_.ops.size(), kFloorPrice);
   return {SwapSet(problem_), {floor, floor}};
 }
 
 void Trials::run(Trial& trial) {
   trial.seconds = std::numeric_limits<double>::infinity();
   if (always_) trial.dropped.add(*always_);
-  const std::vector<Rerun> reruns =
+  const LongVector<Rerun> reruns =
       recomputer_.reruns(trial.dropped, trial.passing.empty() ? nullptr : &trial.passing);
   Step step(problem_, reruns, problem_.remaps);
   SwapSet swaps = choose_evictions(step, profile_, trial.prices, nullptr).swapped;
@@ -32,9 +33,9 @@ void Trials::run(Trial& trial) {
   trial.lost_seconds = lost_seconds(reruns);
 }
 
-std::vector<double> Trials::lost_seconds(const std::vector<Rerun>& reruns) const {
-  std::vector<double> lost(problem_.storages.size(), 0);
-  std::vector<bool> seen(problem_.ops.size(), false);
+LongVector<double> Trials::lost_seconds(const LongVector<Rerun>& reruns) const {
+  LongVector<double> lost(problem_.storages.size(), 0);
+  LongVector<bool> seen(problem_.ops.size(), false);
   for (const Rerun& rerun : reruns) {
     if (!seen[static_cast<std::size_t>(rerun.op)]) {
       seen[static_cast<std::size_t>(rerun.op)] = true;

@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/evictions.h"
 #include "plan/plan_contest.h"
 #include "plan/polish.h"
@@ -20,9 +20,9 @@ struct Trial {
   TransferPrices prices;
   /// By storage: values that are not held when they are made on the way to another, but made once more for
   /// their own next use. Empty: none.
-  std::vector<std::uint8_t> passing = {};
+  LongVector<std::uint8_t> passing = {};
   double seconds = std::numeric_limits<double>::infinity();
-  std::vector<double> lost_seconds = {};  ///< by storage that passes: making it more than once
+  LongVector<double> lost_seconds = {};  ///< by storage that passes: making it more than once
 };
 
 /// Plans trials in a contest, and improves them. All that it is given must outlive it.
@@ -54,7 +54,7 @@ class Trials {
   std::optional<Made>& best() { return best_; }
 
  private:
-  std::vector<double> lost_seconds(const std::vector<Rerun>& reruns) const;
+  LongVector<double> lost_seconds(const LongVector<Rerun>& reruns) const;
 
   const Problem& problem_;
   const Profile& profile_;
@@ -67,10 +67,10 @@ class Trials {
 
 template <typename Gain, typename Change>
 void Trials::improve(Trial& trial, std::size_t count, int reserve, const Gain& gain, const Change& change) {
-  std::vector<std::uint8_t> refused(count, 0);
+  LongVector<std::uint8_t> refused(count, 0);
   std::size_t batch = 16;
   while (!contest_.is_done() && contest_.plans_left() > reserve) {
-    std::vector<std::pair<double, std::size_t>> gains;
+    LongVector<std::pair<double, std::size_t>> gains;
     for (std::size_t i = 0; i < count; ++i) {
       const double gained = refused[i] != 0 ? 0 : gain(trial, i);
       if (gained > 0) gains.emplace_back(-gained, i);

@@ -1,8 +1,8 @@
 #include "plan/variants.h"
 
 #include <algorithm>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/walker.h"
 
 namespace penstock::plan {
@@ -18,7 +18,7 @@ struct UsedBytes : PlanVisitor {
   }
 
   const Walker& walker;
-  std::vector<std::int64_t> most;
+  LongVector<std::int64_t> most;
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/plan.h"
 #include "plan/problem.h"
 
@@ -90,8 +90,8 @@ class Walker {
   const Problem& problem_;
   const Plan& plan_;
   bool follows_values_;
-  std::vector<Storage> storages_;
-  std::vector<std::uint8_t> ran_;
+  LongVector<Storage> storages_;
+  LongVector<std::uint8_t> ran_;
   std::int64_t used_bytes_ = 0;
   std::size_t instruction_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/long_vector.h"
 #include "plan/budget_error.h"
 #include "plan/policies.h"
 
@@ -71,7 +72,7 @@ bool WindowWalk::value_needed_after(ir::StorageId s, std::uint32_t access) const
 
 /// All that is resident when the step begins; what is used last goes first.
 void WindowWalk::retire_start(const Boundary& start) {
-  std::vector<std::pair<Position, ir::StorageId>> resident;
+  LongVector<std::pair<Position, ir::StorageId>> resident;
   for (const Standing& standing : start) {
     if (!standing.resident) continue;
     const StorageInfo& storage = problem_.storage(standing.storage);

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/memory_curve.h"
 #include "plan/plan_builder.h"
 #include "plan/retire_queue.h"
@@ -58,12 +58,12 @@ class WindowWalk {
   std::int64_t window_limit_bytes_;
   Position ops_;
   const Boundary* end_;
-  std::vector<Use> boundary_uses_;
+  LongVector<Use> boundary_uses_;
   PlanBuilder builder_;
   RetireQueue retired_;
-  std::vector<Mark> marks_;
+  LongVector<Mark> marks_;
   MemoryCurve ahead_;
-  std::vector<std::pair<Position, ir::StorageId>> reserved_;  ///< room kept from a position on; ascending
+  LongVector<std::pair<Position, ir::StorageId>> reserved_;  ///< room kept from a position on; ascending
   Position tail_ = 0, head_ = 0;
   Position boundary_next_try_ = 0;  ///< the tail from which the head tries to pass the boundary again
   std::int64_t window_bytes_ = 0;   ///< of the storages that the window uses

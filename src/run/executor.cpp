@@ -1,6 +1,7 @@
 #include "run/executor.h"
 
 #include "base/clock.h"
+#include "base/long_vector.h"
 #include "run/op_launcher.h"
 #include "run/residency.h"
 #include "run/state_mover.h"
@@ -9,7 +10,7 @@ namespace penstock::run {
 
 class Executor::Impl {
  public:
-  Impl(Pool& pool, const fit::StorageMap& map, Tier* tier, const std::vector<std::int64_t>& homes)
+  Impl(Pool& pool, const fit::StorageMap& map, Tier* tier, const LongVector<std::int64_t>& homes)
       : residency_(pool, map, tier), state_(residency_, map.storages), launcher_(residency_) {
     residency_.set_homes(homes);
   }
@@ -85,10 +86,10 @@ class Executor::Impl {
   StateMover state_;
   OpLauncher launcher_;
   Trace* trace_ = nullptr;
-  std::vector<bool> ran_;
+  LongVector<bool> ran_;
 };
 
-Executor::Executor(Pool& pool, const fit::StorageMap& map, Tier* tier, const std::vector<std::int64_t>& homes)
+Executor::Executor(Pool& pool, const fit::StorageMap& map, Tier* tier, const LongVector<std::int64_t>& homes)
     : impl_(std::make_unique<Impl>(pool, map, tier, homes)) {}
 Executor::~Executor() = default;
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "fit/storage_map.h"
 #include "kernels/kernel.h"
 #include "lower/lower.h"
@@ -26,7 +26,7 @@ class Executor {
  public:
   /// `tier` may be null where no plan swaps. `homes`: where state goes that is written before the first step
   /// (plan::Plan::homes).
-  Executor(Pool& pool, const fit::StorageMap& map, Tier* tier, const std::vector<std::int64_t>& homes = {});
+  Executor(Pool& pool, const fit::StorageMap& map, Tier* tier, const LongVector<std::int64_t>& homes = {});
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "fit/storage_map.h"
 #include "memory/pool.h"
 #include "plan/plan.h"
@@ -21,7 +21,7 @@ class Residency {
   Residency(Pool& pool, const fit::StorageMap& map, Tier* tier);
 
   /// Where slots are between steps from now on, by slot; empty for a pool that places slots itself.
-  void set_homes(const std::vector<std::int64_t>& homes) { homes_ = homes; }
+  void set_homes(const LongVector<std::int64_t>& homes) { homes_ = homes; }
 
   bool resident(ir::StorageId s) const { return pool_.held(s); }
   plan::Transfer pending(ir::StorageId s) const { return at(s).pending; }
@@ -110,16 +110,16 @@ class Residency {
   Pool& pool_;
   const fit::StorageMap& map_;
   Tier* tier_;
-  std::vector<State> states_;
-  std::vector<std::int64_t> homes_;
+  LongVector<State> states_;
+  LongVector<std::int64_t> homes_;
   std::span<const std::int64_t> offsets_;  ///< of what gets memory next
   std::uint32_t step_ = 1;
   StepStats idle_stats_;
   StepStats* stats_ = &idle_stats_;
   Trace* trace_ = nullptr;
-  std::vector<plan::Overwrite> adopted_;
+  LongVector<plan::Overwrite> adopted_;
   std::unordered_map<ir::StorageId, Moving> moving_;
-  std::vector<ir::StorageId> looked_at_;  ///< that look_for_complete() has to look at
+  LongVector<ir::StorageId> looked_at_;  ///< that look_for_complete() has to look at
 };
 
 }  // namespace penstock::run

@@ -1,13 +1,14 @@
 #include "run/state_mover.h"
 
 #include "base/error.h"
+#include "base/long_vector.h"
 
 namespace penstock::run {
 
 StateMover::StateMover(Residency& residency, int storages)
     : residency_(residency), is_known_(static_cast<std::size_t>(storages), false) {}
 
-void StateMover::evict(const std::vector<ir::StorageId>& storages) {
+void StateMover::evict(const LongVector<ir::StorageId>& storages) {
   for (const ir::StorageId s : storages) {
     if (residency_.pending(s) == plan::Transfer::read) residency_.wait(s);
     if (!residency_.on_tier(s)) residency_.swap_out(s);
@@ -60,12 +61,12 @@ void StateMover::borrow(ir::StorageId s, const std::function<void(void*)>& use) 
 }
 
 void StateMover::settle(const plan::Boundary& boundary) {
-  std::vector<const plan::Standing*> wanted(is_known_.size(), nullptr);
+  LongVector<const plan::Standing*> wanted(is_known_.size(), nullptr);
   for (const plan::Standing& place : boundary) {
     require(is_known_[static_cast<std::size_t>(place.storage)], "executor: state was never written");
     wanted[static_cast<std::size_t>(place.storage)] = &place;
   }
-  std::vector<ir::StorageId> extra;
+  LongVector<ir::StorageId> extra;
   for (const ir::StorageId s : known_) {
     const plan::Standing* place = wanted[static_cast<std::size_t>(s)];
     const bool stays = place != nullptr && place->resident && !residency_.is_elsewhere(s);

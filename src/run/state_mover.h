@@ -1,8 +1,8 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "plan/plan.h"
 #include "run/residency.h"
 
@@ -26,13 +26,13 @@ class StateMover {
 
  private:
   /// Writes out what the tier does not have, then gives the memory back.
-  void evict(const std::vector<ir::StorageId>& storages);
+  void evict(const LongVector<ir::StorageId>& storages);
   void make_room_for(ir::StorageId s);
   void bring_in(ir::StorageId s);
 
   Residency& residency_;
-  std::vector<ir::StorageId> known_;  ///< in the order of their first writing
-  std::vector<bool> is_known_;
+  LongVector<ir::StorageId> known_;  ///< in the order of their first writing
+  LongVector<bool> is_known_;
 };
 
 }  // namespace penstock::run

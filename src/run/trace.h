@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/long_vector.h"
 #include "penstock/step_stats.h"
 #include "plan/plan.h"
 
@@ -29,9 +29,9 @@ static_assert(sizeof(OpTime) == 8);
 /// swap_in: from the request until it was found complete, by waiting for it or (`looks_at_transfers`) after
 /// an op, which costs a look at all that are under way after every op.
 struct Trace {
-  std::vector<TraceEvent> events;
-  std::vector<OpTime> op_times;  ///< in their place, where `only_ops`
-  double origin_seconds = -1;    ///< of the clock; set by the first step
+  LongVector<TraceEvent> events;
+  LongVector<OpTime> op_times;  ///< in their place, where `only_ops`
+  double origin_seconds = -1;   ///< of the clock; set by the first step
   bool looks_at_transfers = false;
   bool only_ops = false;
 };

@@ -31,29 +31,40 @@ struct Shares {
   std::int64_t output_bytes = 0;           ///< what steps give back to the caller
   std::int64_t rank_bytes = 0;             ///< by which talking to other ranks will grow
   std::int64_t plan_bytes = 0;             ///< what the plan will take, where it is not resident already
-  std::int64_t planner_bytes = 0;          ///< to plan again with; 0: none is set aside
+  std::int64_t description_bytes = 0;  ///< what of the step's description may be resident, where it is paged
+  std::int64_t planner_bytes = 0;      ///< to plan again with; 0: none is set aside
   std::map<std::string, std::int64_t> reserved_bytes;  ///< what the caller will take
 };
 
 /// The budget, and what of it the pool does not get, by tag.
 fit::Division divide(const Shares& shares);
 
+/// How much of paged memory may be resident within a budget.
+std::int64_t most_paged_bytes(std::int64_t budget_bytes);
+
+/// What something takes, for each op and storage of a step.
+struct StepBytes {
+  std::int64_t heap = 0;
+  std::int64_t paged = 0;  ///< in vectors so long that they are paged, where there is paged memory
+
+  std::int64_t all() const { return heap + paged; }
+};
+
 /// What a plan takes as long as a session runs by it, with what is noted of each step: a guess from the size
 /// of what is planned. `states`: parameters, their moments and buffers, which are known by name as well.
 /// `records`: all events of steps are kept, for a report.
-std::int64_t plan_guess_bytes(std::int64_t ops, std::int64_t storages, std::int64_t states = 0,
-                              bool records = false);
+StepBytes plan_guess(std::int64_t ops, std::int64_t storages, std::int64_t states = 0, bool records = false);
 
 /// What noting a step's times and where each storage is takes, once a plan of so many instructions is there.
-std::int64_t running_bytes(std::int64_t ops, std::int64_t storages, std::int64_t states,
-                           std::int64_t instructions, bool records = false);
+StepBytes running_guess(std::int64_t ops, std::int64_t storages, std::int64_t states,
+                        std::int64_t instructions, bool records = false);
 
 /// What planning again takes for a while, with the plan in use beside it: a guess from the size of what is
 /// planned.
 std::int64_t planner_guess_bytes(std::int64_t ops, std::int64_t storages);
 
 /// What the first plan takes to make, when there is no pool yet: by a search, and by one walk over the step.
-std::int64_t search_guess_bytes(std::int64_t ops, std::int64_t storages);
-std::int64_t walk_guess_bytes(std::int64_t ops, std::int64_t storages);
+StepBytes search_guess(std::int64_t ops, std::int64_t storages);
+StepBytes walk_guess(std::int64_t ops, std::int64_t storages);
 
 }  // namespace penstock::session

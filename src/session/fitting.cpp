@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/paged_memory.h"
 #include "base/text_file.h"
 #include "fit/fit_json.h"
 #include "memory/process.h"
@@ -30,9 +31,10 @@ std::int64_t states_of(const ir::Graph& graph) {
   });
 }
 
-/// Of the process, without what it has freed.
+/// Of the process, without what it has freed and what is paged.
 std::int64_t resident_bytes() {
   malloc_trim(0);
+  evict_paged();
   return process_memory().resident_bytes;
 }
 
@@ -40,13 +42,19 @@ std::int64_t resident_bytes() {
 constexpr std::int64_t kLeftShare = 16;
 constexpr std::int64_t kMostLeftBytes = kGiB;
 
+std::string swap_folder(const MemoryOptions& options) {
+  try {
+    return options.swap_dir.empty() ? default_swap_dir() : options.swap_dir;
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 std::int64_t free_space(const MemoryOptions& options) {
   if (options.tier == TierKind::ram) return 0;
-  try {
-    return free_disk_bytes(options.swap_dir.empty() ? default_swap_dir() : options.swap_dir);
-  } catch (const UserError&) {
-    return plan::kNoLimit;  // There is no folder: whoever makes the tier says so, if one is needed.
-  }
+  const std::string folder = swap_folder(options);
+  // Without a folder, whoever makes the tier says so, if one is needed.
+  return folder.empty() ? plan::kNoLimit : free_disk_bytes(folder);
 }
 
 std::int64_t output_bytes(const lower::Executable* step) {
@@ -60,6 +68,12 @@ std::int64_t output_bytes(const lower::Executable* step) {
 
 }  // namespace
 
+PagedMemory paged_memory(const MemoryOptions& options) {
+  if (options.tier == TierKind::ram) return {"", 0};
+  const std::int64_t budget = options.budget_bytes > 0 ? options.budget_bytes : available_memory_bytes();
+  return {swap_folder(options), most_paged_bytes(budget)};
+}
+
 TierOptions tier_options(const MemoryOptions& options) {
   TierOptions tier;
   tier.kind = options.tier;
@@ -71,7 +85,7 @@ TierOptions tier_options(const MemoryOptions& options) {
 
 Fitting::Fitting(const Program& program, const SessionOptions& options, int threads,
                  std::int64_t resident_before_bytes, std::int64_t available_bytes, std::int64_t rank_bytes,
-                 const plan::LinkProfile& link, int ranks_here)
+                 const plan::LinkProfile& link, int ranks_here, bool paged)
     : program_(program),
       options_(options),
       threads_(threads),
@@ -79,6 +93,7 @@ Fitting::Fitting(const Program& program, const SessionOptions& options, int thre
       available_bytes_(available_bytes),
       rank_bytes_(rank_bytes),
       free_disk_bytes_(free_space(options.memory) / ranks_here),
+      paged_(paged),
       link_(link) {
   if (!program.training) return;
   measure::ProfileRequest profile;
@@ -105,7 +120,7 @@ std::int64_t Fitting::swap_space_bytes() const {
 }
 
 fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_bytes,
-                                std::int64_t plan_bytes) const {
+                                const StepBytes& plan_bytes) const {
   Shares shares;
   shares.budget_bytes = budget_bytes;
   shares.scope = options_.memory.scope;
@@ -118,32 +133,40 @@ fit::Division Fitting::division(std::int64_t budget_bytes, std::int64_t planner_
       std::max(output_bytes(program_.training.get()), output_bytes(program_.evaluation.get()));
   shares.rank_bytes = rank_bytes_;
   shares.planner_bytes = planner_bytes;
-  shares.plan_bytes = plan_bytes;
+  shares.plan_bytes = paged_ ? plan_bytes.heap : plan_bytes.all();
+  if (paged_)
+    shares.description_bytes =
+        std::min(most_paged_bytes(budget_bytes),
+                 plan_bytes.paged + (assumed_resident_bytes_ > 0 ? assumed_paged_bytes_ : paged_bytes()));
   shares.reserved_bytes = options_.reserved_bytes;
   return divide(shares);
 }
 
-std::int64_t Fitting::plan_bytes() const {
-  std::int64_t bytes = 0;
-  for (const lower::Executable* step : program_.steps().all())
-    bytes += plan_guess_bytes(static_cast<std::int64_t>(step->graph.ops.size()), step->graph.storages,
-                              states_of(step->graph), options_.record);
+StepBytes Fitting::plan_bytes() const {
+  StepBytes bytes;
+  for (const lower::Executable* step : program_.steps().all()) {
+    const StepBytes guess = plan_guess(static_cast<std::int64_t>(step->graph.ops.size()),
+                                       step->graph.storages, states_of(step->graph), options_.record);
+    bytes.heap += guess.heap;
+    bytes.paged += guess.paged;
+  }
   return bytes;
 }
 
 std::int64_t Fitting::planning_budget_bytes(Effort effort) const {
-  std::int64_t bytes = 0;
+  StepBytes most;
   for (const lower::Executable* step : program_.steps().all()) {
     const auto ops = static_cast<std::int64_t>(step->graph.ops.size());
-    const std::int64_t guess = effort == Effort::search ? search_guess_bytes(ops, step->graph.storages)
-                                                        : walk_guess_bytes(ops, step->graph.storages);
-    bytes = std::max(bytes, guess);
+    const StepBytes guess = effort == Effort::search ? search_guess(ops, step->graph.storages)
+                                                     : walk_guess(ops, step->graph.storages);
+    if (guess.all() > most.all()) most = guess;
   }
-  return division(0, 0, 0).beside_for("program") + bytes;
+  const fit::Division beside = division(0, 0, most);
+  return beside.beside_for("program") + beside.beside_for("plan") + beside.beside_for("description");
 }
 
 fit::Request Fitting::request(std::int64_t budget_bytes, std::int64_t planner_bytes,
-                              std::int64_t plan_bytes) const {
+                              const StepBytes& plan_bytes) const {
   fit::Request request;
   request.division = division(budget_bytes, planner_bytes, plan_bytes);
   request.policy = options_.memory.policy;
@@ -197,13 +220,13 @@ fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) 
   // searched all the same, because no other policy may find a plan there.
   const bool room_to_search =
       budget_bytes >= planning_budget_bytes(Effort::search) || may_compute_again_for_space();
-  const auto fit_with = [&](std::int64_t planner_bytes, std::int64_t plan_bytes) {
+  const auto fit_with = [&](std::int64_t planner_bytes, const StepBytes& plan_bytes) {
     fit::Request asked = request(budget_bytes, planner_bytes, plan_bytes);
     if (!room_to_search && asked.policy.value_or(Policy::automatic) == Policy::automatic)
       asked.policy = Policy::window;
     return fit::best_fit(program_.steps(), asked, profile);
   };
-  const auto plan = [&](std::int64_t plan_bytes) {
+  const auto plan = [&](const StepBytes& plan_bytes) {
     try {
       return fit_with(planner, plan_bytes);
     } catch (const plan::BudgetError&) {
@@ -216,11 +239,11 @@ fit::Fit Fitting::best(std::int64_t budget_bytes, const plan::Profile* profile) 
   // How large the plan is was a guess, so what the process has is looked at once more, with the plan in it
   // but without what no step needs.
   fit::shed_problems(fit);
-  const std::int64_t running =
+  const StepBytes running =
       fit.training
-          ? running_bytes(static_cast<std::int64_t>(graph.ops.size()), graph.storages, states_of(graph),
+          ? running_guess(static_cast<std::int64_t>(graph.ops.size()), graph.storages, states_of(graph),
                           static_cast<std::int64_t>(fit.training->plan.instructions.size()), options_.record)
-          : 0;
+          : StepBytes();
   const std::int64_t grown = division(budget_bytes, 0, running).beside_bytes() - fit.division.beside_bytes() +
                              fit.division.beside_for("planner");
   if (grown <= kPlanningSlackBytes || fit.pool_bytes() + grown <= fit.division.pool_bytes()) {
@@ -284,6 +307,7 @@ const plan::Profile& Fitting::found_profile() {
 void Fitting::prepare() {
   found_profile();
   assumed_resident_bytes_ = resident_bytes();
+  assumed_paged_bytes_ = paged_bytes();
 }
 
 fit::Fit Fitting::fit_within(std::int64_t budget_bytes) const {
@@ -328,7 +352,7 @@ std::int64_t Fitting::smallest_budget() const {
 
 bool Fitting::may_compute_again_for_space() const {
   return options_.memory.policy.value_or(Policy::automatic) == Policy::automatic &&
-         request(0, 0, 0).tier_bytes != plan::kNoLimit;
+         request(0, 0, {}).tier_bytes != plan::kNoLimit;
 }
 
 std::vector<std::string> Fitting::explain_smallest(std::int64_t smallest_bytes) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/paged_memory.h"
 #include "fit/fit.h"
 #include "measure/profile_store.h"
 #include "penstock/session.h"
@@ -18,15 +19,18 @@ namespace penstock::session {
 /// What the options say of the tier.
 TierOptions tier_options(const MemoryOptions& options);
 
+/// Paged memory for what describes steps within such a budget, on the disk that is swapped to.
+PagedMemory paged_memory(const MemoryOptions& options);
+
 /// Brings a program and a budget together for a session: measures what the process takes, gets the profile,
 /// asks fit/ for a fit. Program and options must outlive it. One thread.
 class Fitting {
  public:
   /// `resident_before_bytes`: of the process, when the session began. `available_bytes`: of memory, for this
-  /// rank. `ranks_here`: how many share this machine's disk.
+  /// rank. `ranks_here`: how many share this machine's disk. `paged`: whether there is paged memory.
   Fitting(const Program& program, const SessionOptions& options, int threads,
           std::int64_t resident_before_bytes, std::int64_t available_bytes, std::int64_t rank_bytes,
-          const plan::LinkProfile& link, int ranks_here);
+          const plan::LinkProfile& link, int ranks_here, bool paged);
 
   /// The fit to run by: from the plan file, or the best within the budget. Throws plan::BudgetError.
   fit::Fit fit();
@@ -63,10 +67,11 @@ class Fitting {
   enum class Effort : std::uint8_t { walk, search };
   std::int64_t planning_budget_bytes(Effort effort) const;
   fit::Division division(std::int64_t budget_bytes, std::int64_t planner_bytes,
-                         std::int64_t plan_bytes) const;
-  fit::Request request(std::int64_t budget_bytes, std::int64_t planner_bytes, std::int64_t plan_bytes) const;
+                         const StepBytes& plan_bytes) const;
+  fit::Request request(std::int64_t budget_bytes, std::int64_t planner_bytes,
+                       const StepBytes& plan_bytes) const;
   /// Of the plans that will be made.
-  std::int64_t plan_bytes() const;
+  StepBytes plan_bytes() const;
   fit::Fit from_file() const;
   const plan::Profile& measured_profile();
   const plan::Profile& found_profile();
@@ -77,8 +82,10 @@ class Fitting {
   int threads_;
   std::int64_t resident_before_bytes_, available_bytes_, rank_bytes_;
   std::int64_t free_disk_bytes_;             ///< for this rank
-  std::int64_t assumed_resident_bytes_ = 0;  ///< of the process; 0: to be measured
-  std::int64_t touched_bytes_ = 0;           ///< by kernels and tier while they were measured
+  bool paged_;                               ///< whether long vectors are
+  std::int64_t assumed_resident_bytes_ = 0;  ///< of the process, without what is paged; 0: to be measured
+  std::int64_t assumed_paged_bytes_ = 0;
+  std::int64_t touched_bytes_ = 0;  ///< by kernels and tier while they were measured
   plan::LinkProfile link_;
   std::unique_ptr<measure::ProfileStore> profiles_;
   std::optional<plan::Profile> profile_;

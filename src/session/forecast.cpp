@@ -52,6 +52,7 @@ class Forecaster {
         threads_(options.threads > 0 ? options.threads : threads_of_rank(*ranks_)),
         scope_(threads_),
         resident_before_bytes_(process_memory().resident_bytes),
+        paged_memory_(paged_memory(options.memory)),
         program_(program_of(batch)),
         fitting_(fitting_of(program_)) {
     check(optimizer);
@@ -108,7 +109,7 @@ class Forecaster {
     return Fitting(program, options, threads_, resident_before_bytes_,
                    available_memory_bytes() / ranks_->communicator().local_size(),
                    ranks_->communicator().growth_bytes(), link_profile({}, ranks_->size()),
-                   ranks_->communicator().local_size());
+                   ranks_->communicator().local_size(), paged_memory_.works());
   }
 
   /// The named one, or some from the smallest to what all in memory takes.
@@ -222,6 +223,7 @@ class Forecaster {
   int threads_;
   ThreadScope scope_;
   std::int64_t resident_before_bytes_;
+  PagedMemory paged_memory_;
   Program program_;
   Fitting fitting_;
 };

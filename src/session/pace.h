@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/long_vector.h"
 #include "fit/fit.h"
 #include "penstock/step_stats.h"
 #include "plan/profile.h"
@@ -54,7 +55,7 @@ class Pace {
   /// What a step took.
   struct Seen {
     double seconds = 0, host_seconds = 0;
-    std::vector<float> op_seconds;  ///< 0: not seen
+    LongVector<float> op_seconds;  ///< 0: not seen
   };
 
   void look(const StepStats& stats, const run::Trace& events);
@@ -65,7 +66,7 @@ class Pace {
   PaceChange fit_again(const fit::Fit& now, const TierStats& tier);
 
   const fit::Steps steps_;
-  std::vector<Recent> ops_;
+  LongVector<Recent> ops_;
   Recent step_, host_;
   Seen fastest_;  ///< by the plan in use
   std::int64_t steps_done_ = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/long_vector.h"
 #include "fit/fit.h"
 #include "penstock/session.h"
 #include "run/trace.h"
@@ -38,7 +39,7 @@ class Recorder {
              const std::string& report_file) const;
 
  private:
-  std::vector<plan::Instruction> instructions_;
+  LongVector<plan::Instruction> instructions_;
   std::int64_t first_step_ = 1;
   std::vector<run::Trace> steps_;
   std::size_t events_ = 0;

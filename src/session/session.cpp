@@ -49,7 +49,8 @@ class Session::Impl {
         options_(options),
         ranks_(options.ranks.ranks ? options.ranks.ranks : std::make_shared<Ranks>(dist::make_alone())),
         exchanger_(ranks_->communicator()),
-        learning_rate_(base_learning_rate(optimizer)) {
+        learning_rate_(base_learning_rate(optimizer)),
+        paged_memory_(paged_memory(options.memory)) {
     resident_before_bytes_ = process_memory().resident_bytes;
     ranks_->together([&] { check_options(); });
     threads_ = options_.threads > 0 ? options_.threads : threads_of_rank(*ranks_);
@@ -340,7 +341,8 @@ class Session::Impl {
 
   void prepare(const plan::LinkProfile& link) {
     fitting_.emplace(program_, options_, threads_, resident_before_bytes_, available_bytes_,
-                     ranks_->communicator().growth_bytes(), link, ranks_->communicator().local_size());
+                     ranks_->communicator().growth_bytes(), link, ranks_->communicator().local_size(),
+                     paged_memory_.works());
     fit::Fit fit = fit_or_refuse();
     profile_source_ = fitting_->profile_source();
     plan_seconds_ = fitting_->plan_seconds();
@@ -471,6 +473,7 @@ class Session::Impl {
   std::int64_t batch_ = 1;   ///< samples of this rank: the first extent of the first input
   std::int64_t tokens_ = 0;  ///< of a sample, where the first input is text
   std::int64_t resident_before_bytes_ = 0, available_bytes_ = 0;
+  PagedMemory paged_memory_;  ///< for program and plan
   Program program_;
   std::optional<Fitting> fitting_;
   std::unique_ptr<Runner> runner_;

@@ -2,11 +2,12 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/long_vector.h"
 #include "tier/tier.h"
 
 namespace penstock {
 
-TierExtents::TierExtents(const std::vector<std::int64_t>& extent_bytes) {
+TierExtents::TierExtents(const LongVector<std::int64_t>& extent_bytes) {
   for (const std::int64_t size_bytes : extent_bytes) {
     require(size_bytes >= 0, "an extent's size is not negative");
     extents_.push_back({size_bytes, total_bytes_});
@@ -15,9 +16,9 @@ TierExtents::TierExtents(const std::vector<std::int64_t>& extent_bytes) {
 }
 
 TierExtents::TierExtents(std::initializer_list<std::int64_t> extent_bytes)
-    : TierExtents(std::vector<std::int64_t>(extent_bytes)) {}
+    : TierExtents(LongVector<std::int64_t>(extent_bytes)) {}
 
-TierExtents::TierExtents(const std::vector<std::int64_t>& extent_bytes, std::span<const std::int64_t> offsets,
+TierExtents::TierExtents(const LongVector<std::int64_t>& extent_bytes, std::span<const std::int64_t> offsets,
                          std::int64_t total_bytes)
     : TierExtents(extent_bytes) {
   total_bytes_ = total_bytes;

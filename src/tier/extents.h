@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
-#include <vector>
+
+#include "base/long_vector.h"
 
 namespace penstock {
 
@@ -12,10 +13,10 @@ namespace penstock {
 class TierExtents {
  public:
   /// Each has a place of its own, one after the other.
-  TierExtents(const std::vector<std::int64_t>& extent_bytes);
+  TierExtents(const LongVector<std::int64_t>& extent_bytes);
   TierExtents(std::initializer_list<std::int64_t> extent_bytes);
   /// They lie at these offsets in a file of `total_bytes`; -1: nowhere for now.
-  TierExtents(const std::vector<std::int64_t>& extent_bytes, std::span<const std::int64_t> offsets,
+  TierExtents(const LongVector<std::int64_t>& extent_bytes, std::span<const std::int64_t> offsets,
               std::int64_t total_bytes);
 
   int count() const { return static_cast<int>(extents_.size()); }
@@ -37,7 +38,7 @@ class TierExtents {
   };
   const Extent& checked(int extent) const;
 
-  std::vector<Extent> extents_;
+  LongVector<Extent> extents_;
   std::int64_t total_bytes_ = 0;
 };
 

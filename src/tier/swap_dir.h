@@ -6,13 +6,8 @@
 
 namespace penstock {
 
-/// Whether files in this directory live in memory (tmpfs, ramfs).
-bool is_memory_filesystem(const std::string& directory);
 /// Whether a file can be made there.
 bool is_writable_directory(const std::string& directory);
-/// Opens a new file for reading and writing that has no name, or loses it at once; readable by its owner
-/// only. -1 and errno on failure.
-int open_nameless_file(const std::string& directory, int extra_flags);
 /// Bytes that this user can still write in the directory's file system.
 std::int64_t free_disk_bytes(const std::string& directory);
 

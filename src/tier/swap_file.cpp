@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/nameless_file.h"
 #include "tier/swap_dir.h"
 #include "tier/tier.h"
 

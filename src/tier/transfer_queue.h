@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/long_vector.h"
 #include "tier/extents.h"
 #include "tier/tier.h"
 
@@ -94,7 +95,7 @@ class TransferQueue {
   std::condition_variable finished_;
   // Guarded by mutex_.
   std::unordered_map<Ticket, Request> open_;
-  std::vector<Ticket> last_on_extent_;
+  LongVector<Ticket> last_on_extent_;
   std::deque<Piece> again_;  // rests of short transfers, and what is to be tried once more
   std::array<Lane, 2> lanes_;
   Ticket last_ticket_ = 0;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/long_vector.h"
 #include "penstock/options.h"
 #include "tier/tier.h"
 
@@ -45,7 +46,7 @@ class VerifiedTier final : public Tier {
 
   std::unique_ptr<Tier> inner_;
   VerifyMode mode_;
-  std::vector<Written> written_;
+  LongVector<Written> written_;
   std::unordered_map<Ticket, PendingRead> reads_;
   std::string error_;  // the first, if any
 };

@@ -25,13 +25,13 @@ class WithoutMoves {
 
 TEST(VirtualPool, WithoutMovesOfPagesItCopies) {
   const WithoutMoves without;
-  const std::vector<std::int64_t> sizes{3 * kMiB, 5 * kMiB, 3 * kMiB, 9 * kMiB, 70 * kKiB, 5 * kMiB, 100};
+  const LongVector<std::int64_t> sizes{3 * kMiB, 5 * kMiB, 3 * kMiB, 9 * kMiB, 70 * kKiB, 5 * kMiB, 100};
   const std::int64_t capacity = 18 * kMiB;
   VirtualPool pool(sizes, capacity, true);
   const CounterRandom random(1, RandomPurpose::synthetic, 0, 0);
-  std::vector<int> value(sizes.size(), -1);
+  LongVector<int> value(sizes.size(), -1);
   const auto bytes = [&](std::size_t slot) { return static_cast<std::size_t>(sizes[slot]); };
-  std::vector<unsigned char> expected(bytes(5), 1);
+  LongVector<unsigned char> expected(bytes(5), 1);
   const std::int64_t before = process_memory().resident_bytes;
   for (int round = 0; round < 200; ++round) {
     const std::size_t slot = random.bits(static_cast<std::uint64_t>(round)) % sizes.size();

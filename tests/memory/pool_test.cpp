@@ -63,7 +63,7 @@ TEST(VirtualPoolRule, GrainGrowsWithCapacityAndBoundsTheMappings) {
 
 TEST(VirtualPoolRule, CountsSmallSlotsOnceAndOthersInGrains) {
   const VirtualPoolRule rule(kGiB);
-  const std::vector<std::int64_t> slots{100, 16 * kKiB, 16 * kKiB + 1, 2 * kMiB + 1, 0};
+  const LongVector<std::int64_t> slots{100, 16 * kKiB, 16 * kKiB + 1, 2 * kMiB + 1, 0};
   EXPECT_EQ(rule.fixed_bytes(slots), round_up(128 + 16 * kKiB + 64, 4096));
   EXPECT_EQ(rule.footprint_bytes(100), 0);
   EXPECT_EQ(rule.footprint_bytes(16 * kKiB + 1), 64 * kKiB);
@@ -71,7 +71,7 @@ TEST(VirtualPoolRule, CountsSmallSlotsOnceAndOthersInGrains) {
 }
 
 TEST(VirtualPool, RefusesWhatCannotBe) {
-  const std::vector<std::int64_t> many(1000, 1024);
+  const LongVector<std::int64_t> many(1000, 1024);
   EXPECT_THROW(VirtualPool(many, 64 * kKiB), UserError);
   try {
     const VirtualPool pool({kMiB}, machine_total_bytes() * 4);
@@ -183,7 +183,7 @@ TEST(VirtualPoolDeathTest, ReleasedMemoryIsInaccessible) {
 #endif
 
 /// Random stays of random slots against a model: contents, addresses, counts, physical memory.
-void churn(std::vector<std::int64_t> sizes, std::int64_t capacity, std::uint64_t seed, int rounds) {
+void churn(LongVector<std::int64_t> sizes, std::int64_t capacity, std::uint64_t seed, int rounds) {
   const VirtualPoolRule rule(capacity);
   const std::int64_t before = process_memory().resident_bytes;
   const int mappings = mapping_count();
@@ -193,7 +193,7 @@ void churn(std::vector<std::int64_t> sizes, std::int64_t capacity, std::uint64_t
   const CounterRandom random(seed, RandomPurpose::synthetic, 0, 2);
   const auto slots = static_cast<std::uint32_t>(sizes.size());
   std::map<int, std::uint64_t> held;
-  std::vector<void*> address(sizes.size(), nullptr);
+  LongVector<void*> address(sizes.size(), nullptr);
   std::int64_t mapped = rule.fixed_bytes(sizes);
   std::int64_t peak = mapped;
   if (kThreadSanitizer) rounds /= 5;
@@ -231,9 +231,9 @@ void churn(std::vector<std::int64_t> sizes, std::int64_t capacity, std::uint64_t
   EXPECT_LE(mapping_count() - mappings, 3 * capacity / rule.grain_bytes() + 50);
 }
 
-std::vector<std::int64_t> random_sizes(std::uint64_t seed, std::uint32_t count, std::uint32_t largest) {
+LongVector<std::int64_t> random_sizes(std::uint64_t seed, std::uint32_t count, std::uint32_t largest) {
   const CounterRandom random(seed, RandomPurpose::synthetic, 1, 3);
-  std::vector<std::int64_t> sizes;
+  LongVector<std::int64_t> sizes;
   for (std::uint32_t i = 0; i < count; ++i) {
     // Sizes spread evenly over the orders of magnitude, and some that are whole huge pages.
     const auto bound = std::max<std::uint32_t>(1, largest >> (random.bits(2 * i) % 12));
@@ -293,7 +293,7 @@ TEST(VirtualPool, SlotsGoWhereTheyAreTold) {
 TEST(VirtualPool, WorstFragmentationStillServes) {
   // All single grains, every second one given back, then one slot that takes all that is free.
   constexpr int kGrains = 1024;
-  std::vector<std::int64_t> sizes(kGrains, 4 * kKiB);
+  LongVector<std::int64_t> sizes(kGrains, 4 * kKiB);
   sizes.push_back(kGrains / 2 * 4 * kKiB);
   VirtualPool pool(sizes, kGrains * 4 * kKiB, false);
   for (int i = 0; i < kGrains; ++i) fill(pool.acquire(i), 4 * kKiB, static_cast<std::uint64_t>(i));
@@ -307,7 +307,7 @@ TEST(VirtualPool, WorstFragmentationStillServes) {
 }
 
 TEST(PackedPool, KeepsContentsRoundAndRound) {
-  const std::vector<PackInterval> stays{{0, 0, 3, 10000}, {1, 4, 6, 9000}, {0, 7, 9, 10000}, {2, 2, 5, 100}};
+  const LongVector<PackInterval> stays{{0, 0, 3, 10000}, {1, 4, 6, 9000}, {0, 7, 9, 10000}, {2, 2, 5, 100}};
   const Packing packing = pack(stays, 3);
   PackedPool pool({10000, 9000, 100}, packing.arena_bytes, true);
   EXPECT_EQ(pool.capacity_bytes(), packing.arena_bytes);

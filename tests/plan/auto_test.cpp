@@ -63,7 +63,7 @@ TEST(Recomputer, AnySetOfDroppedValuesIsMadeAnew) {
           dropped.set(static_cast<ir::StorageId>(s), k, round == 0 || dice.below(3) == 0);
         }
       }
-      const std::vector<Rerun> reruns = recomputer.reruns(dropped);
+      const LongVector<Rerun> reruns = recomputer.reruns(dropped);
       const CheckResult result = check(problem, plan_keep(Step(problem, reruns)));
       ASSERT_TRUE(result.ok) << "seed " << seed << " round " << round << ": " << result.message;
       EXPECT_EQ(result.summary.recomputed, static_cast<std::int64_t>(reruns.size()));
@@ -84,14 +84,14 @@ TEST(Recomputer, OpsWriteOverWhatIsMadeAnew) {
     Dice dice(seed);
     for (int round = 0; round < 8; ++round) {
       SwapSet dropped(problem);
-      std::vector<std::uint8_t> passing(problem.storages.size(), 0);
+      LongVector<std::uint8_t> passing(problem.storages.size(), 0);
       for (std::size_t s = 0; s < problem.storages.size(); ++s) {
         passing[s] = dice.one_in(2) ? 1 : 0;
         for (std::size_t k = 0; k < problem.storages[s].accesses.size(); ++k) {
           dropped.set(static_cast<ir::StorageId>(s), k, round == 0 || dice.below(3) == 0);
         }
       }
-      const std::vector<Rerun> reruns = recomputer.reruns(dropped, &passing);
+      const LongVector<Rerun> reruns = recomputer.reruns(dropped, &passing);
       const Step without(problem, reruns), longer(problem, reruns, true);
       SwapSet swaps(longer);
       for (std::size_t s = 0; s < longer.storages(); ++s) {
@@ -102,9 +102,9 @@ TEST(Recomputer, OpsWriteOverWhatIsMadeAnew) {
         }
       }
       // As much as the set needs, and not a byte more.
-      const std::vector<std::int64_t> memory = base_memory(longer, swaps);
+      const LongVector<std::int64_t> memory = base_memory(longer, swaps);
       problem.budget_bytes = *std::max_element(memory.begin(), memory.end());
-      const std::vector<std::int64_t> more = base_memory(without, swaps);
+      const LongVector<std::int64_t> more = base_memory(without, swaps);
       EXPECT_GE(*std::max_element(more.begin(), more.end()), problem.budget_bytes);
       TimedWalk open(longer, profile, swaps);
       ASSERT_TRUE(open.walk());

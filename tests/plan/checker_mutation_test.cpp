@@ -23,7 +23,7 @@ struct DamagedStep {
   explicit DamagedStep(std::uint64_t seed) {
     const bool overwriting = seed % 3 == 0;
     step = random_step(seed, {static_cast<int>(1 + seed % 5), 8192, true, overwriting, seed % 4 == 1});
-    std::vector<std::vector<std::int64_t>> scratch;
+    LongVector<LongVector<std::int64_t>> scratch;
     for (const std::int64_t bytes : step.scratch_bytes) scratch.push_back({bytes, bytes / 2});
     problem = make_problem(step.graph, VariantScratch(scratch), grain_rule(std::int64_t{1} << 40, 256));
     // A pool that does not move memory has no overwriting.

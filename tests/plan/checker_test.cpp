@@ -29,8 +29,8 @@ struct Small {
     add(ir::OpKind::sgd_update, "u", {w, z}, {updated});
   }
 
-  void add(ir::OpKind kind, const char* name, std::vector<ir::TensorId> inputs,
-           std::vector<ir::TensorId> outputs) {
+  void add(ir::OpKind kind, const char* name, LongVector<ir::TensorId> inputs,
+           LongVector<ir::TensorId> outputs) {
     ir::Op op;
     op.kind = kind;
     op.name = name;
@@ -41,7 +41,7 @@ struct Small {
 
   ir::StorageId storage(ir::TensorId t) const { return graph.tensor(t).storage; }
   Problem problem(std::int64_t budget_bytes = kPlenty) const {
-    const std::vector<std::int64_t> scratch{0, 100, 0, 0};
+    const LongVector<std::int64_t> scratch{0, 100, 0, 0};
     return make_problem(graph, scratch, grain_rule(budget_bytes, kGrain));
   }
   Instruction acquire(ir::TensorId t) const { return {Action::acquire, storage(t)}; }
@@ -153,7 +153,7 @@ TEST(Checker, RejectsOverwritingThatIsNotAllowed) {
     change(plan.instructions);
     return plan;
   };
-  using List = std::vector<Instruction>;
+  using List = LongVector<Instruction>;
   // What was written over is gone.
   expect_rejected(good.problem, with([](List& list) { list.erase(list.begin() + 12); }), 14,
                   "input 'v' is not in memory");
@@ -192,7 +192,7 @@ TEST(Checker, RejectsOverwritingThatIsNotAllowed) {
 
 TEST(Checker, RejectsAnotherKernelWhenAnOpRunsAgain) {
   const Small s;
-  const std::vector<std::vector<std::int64_t>> scratch{{0}, {0, 100}, {0}, {0}};
+  const LongVector<LongVector<std::int64_t>> scratch{{0}, {0, 100}, {0}, {0}};
   const Problem problem = make_problem(s.graph, VariantScratch(scratch), grain_rule(kPlenty, kGrain));
   Plan plan = s.in_memory();
   plan.instructions = {s.acquire(s.x),          Small::run(Small::data), s.acquire(s.y),
@@ -304,7 +304,7 @@ TEST(Checker, RejectsAnOpenCycle) {
 
 TEST(Checker, HoldsTheGivenBoundary) {
   const Small s;
-  const std::vector<std::int64_t> scratch{0, 100, 0, 0};
+  const LongVector<std::int64_t> scratch{0, 100, 0, 0};
   const Problem problem =
       make_problem(s.graph, scratch, grain_rule(kPlenty, kGrain), {}, s.swapped().boundary);
   EXPECT_TRUE(check(problem, s.swapped()).ok);

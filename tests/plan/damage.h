@@ -69,7 +69,7 @@ class Damage {
 
   /// A storage lies elsewhere on the tier: where another does, or a page further.
   std::string other_place() {
-    std::vector<std::size_t> placed;
+    LongVector<std::size_t> placed;
     for (std::size_t s = 0; s < plan_.places.size(); ++s) {
       if (plan_.places[s] >= 0) placed.push_back(s);
     }
@@ -94,7 +94,7 @@ class Damage {
 
   /// An exchange with other ranks comes before or behind another.
   std::string other_exchange() {
-    std::vector<std::size_t> found;
+    LongVector<std::size_t> found;
     for (std::size_t i = 0; i < list_.size(); ++i) {
       if (list_[i].action != Action::run) continue;
       const ir::OpKind kind = problem_.graph->op(list_[i].id).kind;
@@ -140,7 +140,7 @@ class Damage {
   }
 
  private:
-  std::vector<Instruction>::iterator at(std::size_t i) {
+  LongVector<Instruction>::iterator at(std::size_t i) {
     return list_.begin() + static_cast<std::ptrdiff_t>(i);
   }
   std::size_t anywhere() {
@@ -201,7 +201,7 @@ class Damage {
   }
 
   const Problem& problem_;
-  std::vector<Instruction>& list_;
+  LongVector<Instruction>& list_;
   Plan& plan_;
   Dice& dice_;
 };

@@ -10,7 +10,7 @@ namespace penstock::plan {
 /// Lets each value of a plan that keeps everything go to the tier and come back once it is made, so that many
 /// are there one after the other.
 inline void add_excursions(const Problem& problem, Plan& plan) {
-  std::vector<Instruction> instructions;
+  LongVector<Instruction> instructions;
   for (const Instruction& in : plan.instructions) {
     instructions.push_back(in);
     if (in.action != Action::run) continue;

@@ -40,7 +40,7 @@ struct Exchanged {
   ir::StorageId storage(ir::TensorId t) const { return graph.tensor(t).storage; }
 };
 
-Plan with(const Plan& plan, ir::OpId before, const std::vector<Instruction>& more) {
+Plan with(const Plan& plan, ir::OpId before, const LongVector<Instruction>& more) {
   Plan longer = plan;
   const auto at =
       std::find(longer.instructions.begin(), longer.instructions.end(), Instruction{Action::run, before});
@@ -72,7 +72,7 @@ TEST(Link, WhatIsOnItsWayStaysAndGoesOnce) {
   Recomputer recomputer(problem);
   const auto& accesses = problem.storage(bucket).accesses;
   for (std::size_t k = 0; k + 1 < accesses.size(); ++k) {
-    const std::vector<ir::OpId> chain = recomputer.chain(bucket, k);
+    const LongVector<ir::OpId> chain = recomputer.chain(bucket, k);
     for (const ir::OpId op : chain) EXPECT_EQ(op, Exchanged::g);
   }
 }
@@ -82,7 +82,7 @@ TEST(Link, ExchangesKeepTheirOrder) {
   const Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kPlenty, 64));
   const Plan plan = plan_keep(problem);
   ASSERT_TRUE(check(problem, plan).ok) << check(problem, plan).message;
-  std::vector<std::size_t> waits;
+  LongVector<std::size_t> waits;
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
     const Instruction& in = plan.instructions[i];
     if (in.action == Action::run && ir::is_exchange_wait(step.graph.op(in.id).kind)) waits.push_back(i);

@@ -13,7 +13,7 @@ TEST(MemoryCurve, AgreesWithAPlainArray) {
   Dice dice(3);
   for (const std::size_t size : {1U, 2U, 3U, 8U, 37U}) {
     MemoryCurve curve(size);
-    std::vector<std::int64_t> plain(size, 0);
+    LongVector<std::int64_t> plain(size, 0);
     const auto last_position = static_cast<std::int64_t>(size) - 1;
     for (int round = 0; round < 500; ++round) {
       const std::int64_t first = dice.between(0, last_position), last = dice.between(first, last_position);
@@ -23,7 +23,7 @@ TEST(MemoryCurve, AgreesWithAPlainArray) {
       const std::int64_t from = dice.between(0, last_position), to = dice.between(from, last_position);
       EXPECT_EQ(curve.max(from, to), *std::max_element(plain.begin() + from, plain.begin() + to + 1));
     }
-    const std::vector<std::int64_t> bytes(size - static_cast<std::size_t>(last_position / 2), 7);
+    const LongVector<std::int64_t> bytes(size - static_cast<std::size_t>(last_position / 2), 7);
     curve.add_all(bytes, last_position / 2);
     for (std::int64_t p = last_position / 2; p <= last_position; ++p) plain[static_cast<std::size_t>(p)] += 7;
     for (std::int64_t p = 0; p <= last_position; ++p) {

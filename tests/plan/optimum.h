@@ -50,7 +50,7 @@ class OptimumSearch {
         if (problem_.storages[s].footprint_bytes == 0 || accesses[k + 1].position - accesses[k].position < 2)
           continue;
         if (!is_needed_after(problem_.storages[s], k)) continue;
-        const std::vector<ir::OpId> chain = recomputer_.chain(storage, k);
+        const LongVector<ir::OpId> chain = recomputer_.chain(storage, k);
         if (!chain.empty()) droppable_.push_back({storage, k, chain.back()});
       }
     }
@@ -84,7 +84,7 @@ class OptimumSearch {
 
   void swap_all(const SwapSet& dropped) {
     SwapSet made = dropped;
-    const std::vector<Rerun> reruns = recomputer_.reruns(made);
+    const LongVector<Rerun> reruns = recomputer_.reruns(made);
     for (const Gap& gap : droppable_) {
       // What cannot be made anew after all: the smaller set is searched by itself.
       if (made.contains(gap.storage, gap.access) != dropped.contains(gap.storage, gap.access)) return;
@@ -170,14 +170,14 @@ class OptimumSearch {
   const Profile& profile_;
   Recomputer recomputer_;
   std::int64_t plans_left_;
-  std::vector<TierPrice> prices_ = tier_prices(profile_.tier);
+  LongVector<TierPrice> prices_ = tier_prices(profile_.tier);
   double compute_seconds_ = 0, longer_seconds_ = 0;
   double best_ = 0;
-  std::vector<Gap> droppable_, gaps_;
-  std::vector<int> makers_ = std::vector<int>(problem_.ops.size(), 0);  ///< by op: dropped values it makes
-  std::vector<int> written_ = std::vector<int>(problem_.storages.size(), 0);  ///< by storage: counted writes
+  LongVector<Gap> droppable_, gaps_;
+  LongVector<int> makers_ = LongVector<int>(problem_.ops.size(), 0);  ///< by op: dropped values it makes
+  LongVector<int> written_ = LongVector<int>(problem_.storages.size(), 0);  ///< by storage: counted writes
   Step longer_{problem_};
-  std::vector<std::int64_t> memory_;
+  LongVector<std::int64_t> memory_;
 };
 
 /// A chain of layers without parameters, sizes and times at random: forward, and a backward that needs each
@@ -188,7 +188,7 @@ inline RandomStep random_chain(std::uint64_t seed, int layers) {
   ir::Graph& g = step.graph;
   g.name = "chain";
   const auto add = [&](ir::OpKind kind, ir::Phase phase, const std::string& name,
-                       const std::vector<ir::TensorId>& inputs, ir::Role role) {
+                       const LongVector<ir::TensorId>& inputs, ir::Role role) {
     const ir::TensorId made = g.add_tensor(name, ir::DType::f32, {dice.between(512, 8192)}, role);
     ir::Op op;
     op.kind = kind;
@@ -200,7 +200,7 @@ inline RandomStep random_chain(std::uint64_t seed, int layers) {
     step.scratch_bytes.push_back(0);
     return made;
   };
-  std::vector<ir::TensorId> x{add(ir::OpKind::input, ir::Phase::forward, "x", {}, ir::Role::input)};
+  LongVector<ir::TensorId> x{add(ir::OpKind::input, ir::Phase::forward, "x", {}, ir::Role::input)};
   for (int l = 0; l < layers; ++l) {
     x.push_back(
         add(ir::OpKind::conv, ir::Phase::forward, "y" + std::to_string(l), {x.back()}, ir::Role::activation));
@@ -221,9 +221,9 @@ struct OptimumGap {
 
 /// Gaps over small steps that do not fit in memory, half of them chains: the first `count` that the search
 /// gets through. `given_up`: how many it did not, which are the larger ones.
-inline std::vector<OptimumGap> optimum_gaps(std::size_t count, std::int64_t max_plans,
-                                            std::uint64_t first_seed = 0, int* given_up = nullptr) {
-  std::vector<OptimumGap> gaps;
+inline LongVector<OptimumGap> optimum_gaps(std::size_t count, std::int64_t max_plans,
+                                           std::uint64_t first_seed = 0, int* given_up = nullptr) {
+  LongVector<OptimumGap> gaps;
   for (std::uint64_t seed = first_seed; gaps.size() < count && seed < first_seed + 20 * count; ++seed) {
     const RandomStep step = seed % 2 == 0
                                 ? random_chain(seed, static_cast<int>(2 + seed / 2 % 7))
@@ -252,7 +252,7 @@ inline std::vector<OptimumGap> optimum_gaps(std::size_t count, std::int64_t max_
 }
 
 /// The p-th part (0 to 1) of sorted values lies below it.
-inline double quantile(std::vector<double> values, double p) {
+inline double quantile(LongVector<double> values, double p) {
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(p * static_cast<double>(values.size() - 1))];
 }

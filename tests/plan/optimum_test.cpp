@@ -6,9 +6,9 @@ namespace penstock::plan {
 namespace {
 
 TEST(Auto, IsNearTheOptimumOfSmallSteps) {
-  const std::vector<OptimumGap> gaps = optimum_gaps(200, 8000);
+  const LongVector<OptimumGap> gaps = optimum_gaps(200, 8000);
   ASSERT_EQ(gaps.size(), 200U);
-  std::vector<double> to_optimum;
+  LongVector<double> to_optimum;
   int searched = 0;
   for (const OptimumGap& gap : gaps) {
     EXPECT_GE(gap.to_bound, -1e-6);

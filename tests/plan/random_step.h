@@ -31,7 +31,7 @@ class Dice {
 
 struct RandomStep {
   ir::Graph graph;
-  std::vector<std::int64_t> scratch_bytes;
+  LongVector<std::int64_t> scratch_bytes;
 };
 
 struct RandomStepOptions {

@@ -34,7 +34,7 @@ TEST(TierDrops, AreMoreWhereThereIsLessSpace) {
     problem.budget_bytes = (7 * smallest_bytes(problem) + keep_bytes(problem)) / 8;
     const Plan swapping = plan_window(problem);
     Recomputer recomputer(problem, Recomputer::kHoldLittle);
-    const std::vector<Droppable> droppable = find_droppable(problem, profile, recomputer);
+    const LongVector<Droppable> droppable = find_droppable(problem, profile, recomputer);
     const TierDrops drops(problem, swapping, droppable, recomputer);
     EXPECT_EQ(drops.peak_bytes(), tier_peak_bytes(problem, tier_stays(problem, swapping)));
     EXPECT_EQ(count_of(problem, drops.within(drops.peak_bytes())), 0);
@@ -88,7 +88,7 @@ RandomStep sliced_chain(int layers, int slices) {
   const ir::Shape shape{4096};
   RandomStep step;
   const auto add = [&](ir::OpKind kind, ir::Phase phase, const std::string& name,
-                       const std::vector<ir::TensorId>& inputs) {
+                       const LongVector<ir::TensorId>& inputs) {
     const ir::TensorId made = step.graph.add_tensor(
         name, ir::DType::f32, shape, kind == ir::OpKind::input ? ir::Role::input : ir::Role::activation);
     ir::Op op;
@@ -96,12 +96,12 @@ RandomStep sliced_chain(int layers, int slices) {
     op.phase = phase;
     op.name = name;
     op.inputs = inputs;
-    op.outputs = std::vector<ir::TensorId>{made};
+    op.outputs = LongVector<ir::TensorId>{made};
     step.graph.add_op(std::move(op));
     step.scratch_bytes.push_back(0);
     return made;
   };
-  std::vector<std::vector<ir::TensorId>> values(static_cast<std::size_t>(layers) + 1);
+  LongVector<LongVector<ir::TensorId>> values(static_cast<std::size_t>(layers) + 1);
   for (int l = 0; l <= layers; ++l) {
     auto& made = values[static_cast<std::size_t>(l)];
     for (int k = 0; k < slices; ++k) {
@@ -111,7 +111,7 @@ RandomStep sliced_chain(int layers, int slices) {
                                   {values[static_cast<std::size_t>(l) - 1][static_cast<std::size_t>(k)]}));
     }
   }
-  std::vector<ir::TensorId> gradients = values.back();
+  LongVector<ir::TensorId> gradients = values.back();
   for (int l = layers - 1; l >= 0; --l) {
     for (std::size_t k = 0; k < gradients.size(); ++k)
       gradients[k] = add(ir::OpKind::conv, ir::Phase::backward, "d" + std::to_string(l),
@@ -148,7 +148,7 @@ TEST(TierDrops, KnowWhatTheirSourcesCost) {
     Problem problem = make_problem(step.graph, step.scratch_bytes, grain_rule(kNoLimit, 256));
     const Profile profile = random_profile(problem, 1, 1e9);
     Recomputer recomputer(problem, Recomputer::kHoldLittle);
-    const std::vector<Droppable> droppable = find_droppable(problem, profile, recomputer, DropGaps::all);
+    const LongVector<Droppable> droppable = find_droppable(problem, profile, recomputer, DropGaps::all);
     ASSERT_FALSE(droppable.empty());
     // The last layer's input is read by the op itself that wants its output again.
     const auto far = std::count_if(droppable.begin(), droppable.end(), [](const Droppable& gap) {
@@ -168,7 +168,7 @@ TEST(TierDrops, KnowWhatTheirSourcesCost) {
     gap->read_seconds = gap->write_seconds = 1;
     gap->from = gap->to = 0;
   }
-  std::vector<Droppable> sorted{computes, reads};
+  LongVector<Droppable> sorted{computes, reads};
   sort_by_cost(sorted, {{0.01}, {0.01}});
   EXPECT_EQ(sorted.front().seconds, reads.seconds);
   sort_by_cost(sorted, {{1}, {1}});

@@ -48,9 +48,9 @@ bool meet(const TierStay& a, const TierStay& b) {
 TEST(TierPlaces, StaysReachFromTheWriteToTheLastRead) {
   int stays_seen = 0;
   for_each_swapping_plan([&](const Problem& problem, const Plan& plan) {
-    const std::vector<TierStay> stays = tier_stays(problem, plan);
+    const LongVector<TierStay> stays = tier_stays(problem, plan);
     const auto last = static_cast<std::int64_t>(plan.instructions.size()) - 1;
-    std::vector<std::vector<TierStay>> of(problem.storages.size());
+    LongVector<LongVector<TierStay>> of(problem.storages.size());
     for (const TierStay& stay : stays) of[static_cast<std::size_t>(stay.storage)].push_back(stay);
     for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
       const Instruction& in = plan.instructions[i];
@@ -76,7 +76,7 @@ TEST(TierPlaces, NoTwoAtATimeOverlapAndSpaceIsShared) {
   int plans = 0, shared = 0;
   for_each_swapping_plan([&](const Problem& problem, const Plan& plan) {
     ++plans;
-    const std::vector<TierStay> stays = tier_stays(problem, plan);
+    const LongVector<TierStay> stays = tier_stays(problem, plan);
     std::int64_t apart = 0;
     for (std::size_t s = 0; s < problem.storages.size(); ++s) {
       if (plan.places[s] >= 0) apart += place_bytes(problem.storages[s].size_bytes);
@@ -103,7 +103,7 @@ TEST(TierPlaces, NoTwoAtATimeOverlapAndSpaceIsShared) {
 TEST(TierPlaces, TheCheckerRefusesWhatOverlaps) {
   int refused = 0;
   for_each_swapping_plan([&](const Problem& problem, const Plan& plan) {
-    const std::vector<TierStay> stays = tier_stays(problem, plan);
+    const LongVector<TierStay> stays = tier_stays(problem, plan);
     for (std::size_t i = 0; i < stays.size(); i += 3) {
       for (std::size_t j = 0; j < stays.size(); ++j) {
         const TierStay &a = stays[i], &b = stays[j];
@@ -137,7 +137,7 @@ TEST(TierPlaces, PlansShareWhatIsNotState) {
     const TierPlaces once = place_on_tier({twice, 1});
     EXPECT_EQ(once.offsets, plan.places);
     EXPECT_EQ(place_on_tier(twice).bytes, once.bytes);
-    std::vector<std::int64_t> fixed(problem.storages.size(), -1);
+    LongVector<std::int64_t> fixed(problem.storages.size(), -1);
     for (const ir::StorageId s : problem.state()) {
       if (plan.places[static_cast<std::size_t>(s)] < 0) continue;
       fixed[static_cast<std::size_t>(s)] = plan.places[static_cast<std::size_t>(s)] + (1 << 20);

@@ -21,7 +21,7 @@ struct Varied {
 
   explicit Varied(std::uint64_t seed)
       : step(random_step(seed, {static_cast<int>(2 + seed % 8), 8192, true})) {
-    std::vector<std::vector<std::int64_t>> scratch;
+    LongVector<LongVector<std::int64_t>> scratch;
     for (const std::int64_t bytes : step.scratch_bytes) scratch.push_back({bytes, 2 * bytes + 8192, 0});
     problem = make_problem(step.graph, scratch, grain_rule(kPlenty, 256));
     profile = random_profile(problem, seed, 1e8);
@@ -49,7 +49,7 @@ TEST(Variants, TheFastestThatFits) {
       options.dynamic_kernels = true;
       const Plan dynamic = make_plan(v.problem, options);
       ASSERT_EQ(fixed.instructions.size(), dynamic.instructions.size());
-      std::vector<std::int32_t> variant_of(v.problem.ops.size(), -1);
+      LongVector<std::int32_t> variant_of(v.problem.ops.size(), -1);
       for (std::size_t i = 0; i < fixed.instructions.size(); ++i) {
         const Instruction &before = fixed.instructions[i], &after = dynamic.instructions[i];
         EXPECT_EQ(before.action, after.action);

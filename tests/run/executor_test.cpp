@@ -24,7 +24,7 @@ constexpr std::int64_t kSmall = std::int64_t{1} << 20;
 /// The state and the losses after some steps of `keep` in plenty of memory: what every other run must give.
 struct Outcome {
   std::uint64_t state = 0;
-  std::vector<float> losses;
+  LongVector<float> losses;
   bool operator==(const Outcome& other) const {
     return state == other.state && losses.size() == other.losses.size() &&
            std::memcmp(losses.data(), other.losses.data(), losses.size() * sizeof(float)) == 0;
@@ -293,7 +293,7 @@ TEST(Executor, WhatIsMadeAnewIsStillOnTheTier) {
     const plan::Problem problem = make_problem(step, map, kPlenty);
     plan::Plan plan = plan::plan_keep(problem);
     // After each op without side effects that makes one value: out, gone, made anew, gone again, back.
-    std::vector<plan::Instruction> instructions;
+    LongVector<plan::Instruction> instructions;
     for (const plan::Instruction& in : plan.instructions) {
       instructions.push_back(in);
       if (in.action != plan::Action::run) continue;
@@ -391,7 +391,7 @@ TEST(Executor, PlansCanBeChangedBetweenSteps) {
     StorageMap map = map_slots(all);
     const plan::Problem roomy = make_problem(step, map, kPlenty);
     const std::int64_t smallest = plan::smallest_bytes(roomy), in_memory = plan::keep_bytes(roomy);
-    std::vector<plan::Plan> plans;
+    LongVector<plan::Plan> plans;
     for (const std::int64_t budget : {in_memory, smallest, (smallest + in_memory) / 2}) {
       plans.push_back(plan::plan_window(make_problem(step, map, capacity_for(map, budget))));
     }

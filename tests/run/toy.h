@@ -71,10 +71,10 @@ class ToyOutput final : public kernels::Kernel {
 /// How a toy kernel behaves.
 struct ToyTraits {
   std::int64_t scratch_bytes = 0;
-  std::uint64_t variant = 0;   ///< other numbers than 0 make other bits
-  bool can_overwrite = true;   ///< otherwise it writes to its outputs before it reads
-  std::vector<bool> in_place;  ///< by output: an input of the graph has the same storage
-  bool is_exchange = false;    ///< what it makes depends on how many of them ran before in this step
+  std::uint64_t variant = 0;  ///< other numbers than 0 make other bits
+  bool can_overwrite = true;  ///< otherwise it writes to its outputs before it reads
+  LongVector<bool> in_place;  ///< by output: an input of the graph has the same storage
+  bool is_exchange = false;   ///< what it makes depends on how many of them ran before in this step
   std::shared_ptr<std::uint64_t> exchanges;
 };
 
@@ -82,8 +82,7 @@ struct ToyTraits {
 /// wrong bit anywhere changes all that follows. Uses all of its scratch.
 class ToyKernel final : public kernels::Kernel {
  public:
-  ToyKernel(ir::OpId op, std::vector<std::int64_t> inputs, std::vector<std::int64_t> outputs,
-            ToyTraits traits)
+  ToyKernel(ir::OpId op, LongVector<std::int64_t> inputs, LongVector<std::int64_t> outputs, ToyTraits traits)
       : op_(op),
         input_bytes_(std::move(inputs)),
         output_bytes_(std::move(outputs)),
@@ -121,7 +120,7 @@ class ToyKernel final : public kernels::Kernel {
 
  private:
   ir::OpId op_;
-  std::vector<std::int64_t> input_bytes_, output_bytes_;
+  LongVector<std::int64_t> input_bytes_, output_bytes_;
   ToyTraits traits_;
 };
 
@@ -145,7 +144,7 @@ inline lower::Executable toy_executable(const plan::RandomStep& step, const ToyO
       executable.variant_scratch_bytes.push_back({0});
       continue;
     }
-    std::vector<std::int64_t> inputs, outputs;
+    LongVector<std::int64_t> inputs, outputs;
     for (const ir::TensorId t : op.inputs) inputs.push_back(graph.tensor(t).size_bytes());
     for (const ir::TensorId t : op.outputs) outputs.push_back(graph.tensor(t).size_bytes());
     ToyTraits traits;
@@ -226,8 +225,8 @@ class LazyTier final : public Tier {
     bool is_write;
   };
   TierExtents extents_;
-  std::vector<char> file_;
-  std::vector<bool> written_;
+  LongVector<char> file_;
+  LongVector<bool> written_;
   std::map<Ticket, Request> requests_;
   Ticket last_ = 0;
   TierStats stats_;

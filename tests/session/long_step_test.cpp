@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/paged_memory.h"
 #include "fit/fit.h"
 #include "models/network_graph.h"
 #include "plan/budget_error.h"
@@ -14,6 +15,7 @@
 #include "session/program.h"
 #include "session/runner.h"
 #include "support/classifier_builder.h"
+#include "tier/swap_dir.h"
 
 namespace penstock::session {
 namespace {
@@ -30,12 +32,12 @@ Network blocks(std::int64_t batch) {
 
 class LongStep : public ::testing::Test {
  protected:
-  LongStep() {
+  explicit LongStep(std::int64_t slices = 600) {
     ProgramRequest request;
     request.optimizer = &optimizer_;
     request.slice_samples = 1;
     const std::int64_t before = testing::heap_bytes();
-    program_ = make_program(blocks(kSlices), request);
+    program_ = make_program(blocks(slices), request);
     program_bytes_ = testing::heap_bytes() - before;
   }
 
@@ -60,7 +62,6 @@ class LongStep : public ::testing::Test {
     return fit::best_fit(program_.steps(), asked, &profile);
   }
 
-  static constexpr std::int64_t kSlices = 600;
   Optimizer optimizer_;
   Program program_;
   std::int64_t program_bytes_ = 0;
@@ -78,7 +79,7 @@ TEST_F(LongStep, IsPlannedInWhatIsCountedForIt) {
     testing::heap_peak_bytes();
     tight_fit(pool);
     const std::int64_t taken = testing::heap_peak_bytes() - before;
-    EXPECT_LT(taken, walk_guess_bytes(ops(), storages())) << each(taken) << " bytes each";
+    EXPECT_LT(taken, walk_guess(ops(), storages()).all()) << each(taken) << " bytes each";
   }
 }
 
@@ -99,9 +100,53 @@ TEST_F(LongStep, RunsInWhatIsCountedForIt) {
     // The tier's memory itself is not of the heap.
     const std::int64_t of_runner = testing::heap_bytes() - before - of_fit;
     const std::int64_t taken = of_fit + of_runner + of_times;
-    EXPECT_LT(taken, plan_guess_bytes(ops(), storages())) << each(taken) << " bytes each";
+    EXPECT_LT(taken, plan_guess(ops(), storages()).all()) << each(taken) << " bytes each";
     // Once the plan is there, the rest is counted from its size.
-    EXPECT_LT(of_runner + of_times, running_bytes(ops(), storages(), 0, instructions));
+    EXPECT_LT(of_runner + of_times, running_guess(ops(), storages(), 0, instructions).all());
+  }
+}
+
+/// Holds paged memory before the step is described.
+class WithPagedMemory {
+ protected:
+  WithPagedMemory() {
+    if (!memory_.works()) ADD_FAILURE() << "there is no folder on disk";
+  }
+  PagedMemory memory_{default_swap_dir(), kMiB};
+};
+
+/// One with so many entries that vectors of them are paged.
+class PagedStep : public WithPagedMemory, public LongStep {
+ protected:
+  PagedStep() : LongStep(1600) {}
+};
+
+TEST_F(PagedStep, TakesLittleOfTheHeap) {
+  EXPECT_GT(ops() + storages(), 64 * kKiB);
+  EXPECT_LT(each(program_bytes_), 36);
+  EXPECT_GT(paged_bytes(), (ops() + storages()) * 80);
+  for (const std::optional<PoolKind> pool :
+       {std::optional(PoolKind::packed), std::optional(PoolKind::paged), std::optional<PoolKind>()}) {
+    const std::int64_t before = testing::heap_bytes();
+    testing::heap_peak_bytes();
+    const fit::Fit fit = tight_fit(pool);
+    const std::int64_t taken = testing::heap_peak_bytes() - before;
+    EXPECT_LT(taken, walk_guess(ops(), storages()).heap) << each(taken) << " bytes each";
+  }
+}
+
+TEST_F(PagedStep, RunsInLittleOfTheHeap) {
+  for (const PoolKind pool : {PoolKind::packed, PoolKind::paged}) {
+    const std::int64_t before = testing::heap_bytes();
+    TierOptions tier;
+    tier.kind = TierKind::ram;
+    tier.verify = VerifyMode::full;
+    fit::Fit fit = tight_fit(pool);
+    fit::shed_problems(fit);
+    const Runner runner(program_, std::move(fit), tier);
+    const Pace pace(program_.steps());
+    const std::int64_t taken = testing::heap_bytes() - before;
+    EXPECT_LT(taken, plan_guess(ops(), storages()).heap) << each(taken) << " bytes each";
   }
 }
 

@@ -58,7 +58,7 @@ TEST_F(ProfileStoreTest, AFileMustBeThereAndOfThisStep) {
   plan::Profile other = toy_.profile;
   write_file(request_.file, plan::profile_to_json(other));
   EXPECT_EQ(store().get().op_seconds, toy_.profile.op_seconds);
-  std::vector<std::vector<double>> rows = other.op_seconds.rows();
+  LongVector<LongVector<double>> rows = other.op_seconds.rows();
   rows.pop_back();
   other.op_seconds = plan::OpSeconds(rows);
   write_file(request_.file, plan::profile_to_json(other));

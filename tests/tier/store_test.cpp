@@ -26,7 +26,7 @@
 namespace penstock {
 namespace {
 
-const std::vector<std::int64_t> kSizes{1, 4096, 5000, 3 * kMiB + 17, 0, kMiB, 100'000};
+const LongVector<std::int64_t> kSizes{1, 4096, 5000, 3 * kMiB + 17, 0, kMiB, 100'000};
 
 TierOptions options_for(TierKind kind) {
   TierOptions options;
@@ -90,7 +90,7 @@ TEST_P(StoreTest, RequestsOnOneExtentKeepTheirOrder) {
 }
 
 TEST_P(StoreTest, RandomTrafficAgainstAModel) {
-  const std::vector<std::int64_t> sizes{300'000, 4096, 2 * kMiB, 70'000, 1'500'000, 12'288};
+  const LongVector<std::int64_t> sizes{300'000, 4096, 2 * kMiB, 70'000, 1'500'000, 12'288};
   Traffic traffic(sizes);
   const MadeTier made = make_tier(options_for(GetParam()), sizes);
   Tier& tier = *made.tier;
@@ -128,7 +128,7 @@ TEST_P(StoreTest, PassingFaultsAreOvercome) {
   for (const auto& [kind, number] :
        {std::pair{Kind::short_count, 0}, {Kind::error, EINTR}, {Kind::error, EAGAIN}}) {
     std::int64_t calls = 1;
-    const std::vector<std::int64_t> sizes{1, 5000, kMiB + 40'000, 0, 100'000};
+    const LongVector<std::int64_t> sizes{1, 5000, kMiB + 40'000, 0, 100'000};
     for (std::int64_t at = 0; at < calls; ++at) {
       auto io = std::make_shared<FaultyFileIo>(FaultyFileIo::Plan{kind, number, at, false, 0, 0});
       TierOptions options = options_for(GetParam());
@@ -156,7 +156,7 @@ TEST_P(StoreTest, EndlessShortTransfersStillArrive) {
 
 TEST_P(StoreTest, LastingFaultsAreOneClearError) {
   using Kind = FaultyFileIo::Kind;
-  const std::vector<std::pair<FaultyFileIo::Plan, std::string>> cases{
+  const LongVector<std::pair<FaultyFileIo::Plan, std::string>> cases{
       {{Kind::error, EIO, 0, true, 0, 0}, "Input/output error"},
       {{Kind::error, ENOSPC, 3, true, 0, 0}, "No space left"},
       {{Kind::error, EIO, 9, false, 0, 0}, "Input/output error"},
@@ -214,7 +214,7 @@ TEST(DiskTier, FallsBackToThreadsWhereARingKnowsNoReads) {
   TierOptions options;
   options.swap_dir = test_swap_dir();
   options.file_io = std::make_shared<FaultyFileIo>(plan);
-  const std::vector<std::int64_t> extents{10'000, 2 * kMiB};
+  const LongVector<std::int64_t> extents{10'000, 2 * kMiB};
   Traffic traffic(extents);
   const MadeTier made = make_tier(options, extents);
   EXPECT_EQ(made.description, "disk (threads)");
@@ -232,7 +232,7 @@ TEST_P(StoreTest, WhatIsThrownInItsThreadIsAnErrorOfTheWait) {
     options.kind = GetParam();
     options.swap_dir = test_swap_dir();
     options.file_io = std::make_shared<FaultyFileIo>(plan);
-    const std::vector<std::int64_t> extents{3 * kMiB, 10'000, 2 * kMiB};
+    const LongVector<std::int64_t> extents{3 * kMiB, 10'000, 2 * kMiB};
     Traffic traffic(extents);
     const MadeTier made = make_tier(options, extents);
     EXPECT_THROW(traffic.round_trip(*made.tier, 1), RunError) << at;
@@ -254,7 +254,7 @@ TEST_P(StoreTest, GoesOnWithTheThreadsThatThereAre) {
     TierOptions options;
     options.kind = GetParam();
     options.swap_dir = test_swap_dir();
-    const std::vector<std::int64_t> extents{3 * kMiB, 10'000, 2 * kMiB};
+    const LongVector<std::int64_t> extents{3 * kMiB, 10'000, 2 * kMiB};
     Traffic traffic(extents);
     if (threads == 0) {
       EXPECT_THROW(make_tier(options, extents), RunError);

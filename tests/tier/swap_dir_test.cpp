@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/nameless_file.h"
 #include "tier/tier_fixture.h"
 
 namespace penstock {

@@ -68,7 +68,7 @@ inline std::string test_swap_dir() {
 /// ends.
 class Traffic {
  public:
-  explicit Traffic(const std::vector<std::int64_t>& extent_bytes) {
+  explicit Traffic(const LongVector<std::int64_t>& extent_bytes) {
     for (const std::int64_t size_bytes : extent_bytes) {
       out_.emplace_back(size_bytes);
       in_.emplace_back(size_bytes);

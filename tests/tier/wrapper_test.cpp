@@ -19,7 +19,7 @@
 namespace penstock {
 namespace {
 
-const std::vector<std::int64_t> kFourSizes{50'000, 50'000, 4096, 120'000};
+const LongVector<std::int64_t> kFourSizes{50'000, 50'000, 4096, 120'000};
 
 MadeTier faulty(VerifyMode verify, FaultyTierOptions faults, FaultyTier** seen = nullptr) {
   TierOptions options;
@@ -87,7 +87,7 @@ struct FaultCase {
 /// never wrong data.
 TEST(VerifiedTier, NoFaultPassesUnnoticed) {
   using Kind = TierFault::Kind;
-  const std::vector<FaultCase> cases{
+  const LongVector<FaultCase> cases{
       {Kind::io_error, VerifyMode::off, "Input/output error"},
       {Kind::no_space, VerifyMode::off, "No space left"},
       {Kind::flipped_bit, VerifyMode::full, "damaged"},
@@ -173,7 +173,7 @@ TEST(ThrottledTier, EachDirectionHasItsOwnPace) {
   options.verify = VerifyMode::off;
   options.read_bytes_per_second = 20'000'000;
   options.write_bytes_per_second = 50'000'000;
-  const std::vector<std::int64_t> sizes(4, 500'000);
+  const LongVector<std::int64_t> sizes(4, 500'000);
   Traffic traffic(sizes);
   const MadeTier made = make_tier(options, sizes);
   const auto start = std::chrono::steady_clock::now();

@@ -5,9 +5,10 @@
 #include <memory>
 #include <span>
 #include <utility>
-#include <vector>
 
-namespace penstock::plan {
+#include "base/long_vector.h"
+
+namespace penstock {
 
 /// Rows of unequal lengths, one behind the other in one array: a step may have hundreds of thousands, and a
 /// vector for each would take several times the memory. They do not change; copies share them.
@@ -16,7 +17,7 @@ class Rows {
  public:
   Rows() = default;
   /// Row i is values [first[i], first[i + 1]).
-  Rows(std::vector<std::uint32_t> first, std::vector<T> values)
+  Rows(LongVector<std::uint32_t> first, LongVector<T> values)
       : arrays_(std::make_shared<const Arrays>(Arrays{std::move(first), std::move(values)})),
         first_(arrays_->first.data()),
         values_(arrays_->values.data()) {}
@@ -28,8 +29,8 @@ class Rows {
 
  private:
   struct Arrays {
-    std::vector<std::uint32_t> first;
-    std::vector<T> values;
+    LongVector<std::uint32_t> first;
+    LongVector<T> values;
   };
   std::shared_ptr<const Arrays> arrays_;
   const std::uint32_t* first_ = nullptr;
@@ -57,8 +58,8 @@ class RowsBuilder {
   }
 
  private:
-  std::vector<std::uint32_t> first_;
-  std::vector<T> values_;
+  LongVector<std::uint32_t> first_;
+  LongVector<T> values_;
 };
 
-}  // namespace penstock::plan
+}  // namespace penstock
