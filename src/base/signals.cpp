@@ -18,6 +18,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 constexpr int kStops[] = {SIGINT, SIGTERM};
 constexpr int kIgnored[] = {SIGPIPE, SIGXFSZ, SIGHUP};
+constexpr int kUnreadable = SIGBUS;
 
 extern "C" void note_signal(int signal_number) {
   int none = 0;
@@ -25,6 +26,15 @@ extern "C" void note_signal(int signal_number) {
   // It is blocked while this runs and ends the process as soon as this returns.
   std::signal(signal_number, SIG_DFL);
   std::raise(signal_number);
+}
+
+/// Pages of a mapped file that the disk does not give: nothing that needed them can go on.
+extern "C" void end_without_file(int /*signal_number*/) {
+  constexpr std::string_view kLine =
+      "penstock: a page of a file could not be read from the disk that is swapped to, or from the program's own; "
+      "checkpoints are whole\n";
+  if (::write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) ::_exit(1);
+  ::_exit(1);
 }
 
 }  // namespace
@@ -62,12 +72,16 @@ StopSignals::StopSignals() {
     action.sa_handler = SIG_IGN;
     ::sigaction(number, &action, &before_[at++]);
   }
+  struct sigaction action {};
+  action.sa_handler = end_without_file;
+  ::sigaction(kUnreadable, &action, &before_[at]);
 }
 
 StopSignals::~StopSignals() {
   int at = 0;
   for (const int number : kStops) ::sigaction(number, &before_[at++], nullptr);
   for (const int number : kIgnored) ::sigaction(number, &before_[at++], nullptr);
+  ::sigaction(kUnreadable, &before_[at], nullptr);
   installed = false;
 }
 

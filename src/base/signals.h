@@ -17,8 +17,8 @@ void say(std::FILE* stream, std::string_view text) noexcept;
 /// For a program, not for a library: while it lives, the first SIGINT or SIGTERM only sets a flag, for
 /// whoever asks between two steps; the second ends the process at once, as it would have without this.
 /// SIGPIPE, SIGXFSZ and SIGHUP are ignored: a reader that goes, a limit on file sizes and a closed terminal
-/// become errors of the write itself, or nothing. At most one at a time; the destructor puts back what was
-/// there.
+/// become errors of the write itself, or nothing. SIGBUS, of a mapped file that cannot be read, ends the
+/// process with one line and exit code 1. At most one at a time; the destructor puts back what was there.
 class StopSignals {
  public:
   StopSignals();
@@ -30,7 +30,7 @@ class StopSignals {
   static int received();
 
  private:
-  static constexpr int kSignals = 5;
+  static constexpr int kSignals = 6;
   struct sigaction before_[kSignals] = {};
 };
 

@@ -50,7 +50,7 @@ class Search {
         trials_(problem, profile, contest_, recomputer_) {}
 
   Plan search() {
-    if (swapping_ == nullptr || size_of(problem_) <= kLongSearch) {
+    if (problem_.tier_bytes == kNoLimit || size_of(problem_) <= kLongSearch) {
       try_policy([&] { return plan_window(problem_); });
       try_policy([&] { return plan_lms(problem_); });
       try_policy([&] { return plan_superneurons(problem_); });

@@ -16,7 +16,8 @@ struct AutoOptions {
   /// either.
   bool below_smallest = false;
   bool any = false;  ///< the first plan that is found will do
-  /// Where the problem limits the tier's space: a plan that swaps what it can and takes more. Must be given.
+  /// A plan that swaps what it can, from which the search begins. Where the problem limits the tier's space it
+  /// takes more than that, and must be given.
   const Plan* swapping = nullptr;
 };
 

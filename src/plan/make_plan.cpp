@@ -86,7 +86,7 @@ Plan plan_by(const Problem& problem, const PlanOptions& options, bool below_smal
 }
 
 /// Whatever it takes on the tier; where the step is long and the quickest policy takes more there than it
-/// may, that one's plan.
+/// may, that one's plan. A long step is searched from that plan on: for another way there are too few plans.
 Plan plan_unlimited(const Problem& problem, const PlanOptions& options) {
   Problem unlimited = problem;
   unlimited.tier_bytes = kNoLimit;
@@ -94,6 +94,7 @@ Plan plan_unlimited(const Problem& problem, const PlanOptions& options) {
   if (searches && smallest_bytes(unlimited) <= unlimited.budget_bytes) {
     Plan quick = plan_window(unlimited, options.window);
     if (tier_bytes(problem, quick) > problem.tier_bytes) return quick;
+    if (!options.any) return plan_by(unlimited, options, false, &quick);
   }
   return plan_by(unlimited, options);
 }
@@ -140,7 +141,8 @@ Plan plan_within_tier(const Problem& problem, const PlanOptions& options) {
 Plan make_plan(const Problem& problem, const PlanOptions& options) {
   const bool needs_profile = options.dynamic_kernels || policy_needs_profile(options.policy);
   require(options.profile != nullptr || !needs_profile, "the policy needs a profile");
-  Plan plan = problem.tier_bytes == kNoLimit ? plan_by(problem, options) : plan_within_tier(problem, options);
+  Plan plan =
+      problem.tier_bytes == kNoLimit ? plan_unlimited(problem, options) : plan_within_tier(problem, options);
   if (options.dynamic_kernels) pick_variants(problem, *options.profile, plan);
   // It is there as long as steps run: no room is left for more.
   plan.instructions.shrink_to_fit();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +73,19 @@ TEST(StopSignals, AFileLimitAndAClosedTerminalAreErrorsOfTheWrite) {
               return std::fclose(stream) == 0 ? 0 : 5;
             }),
             0);
+}
+
+TEST(StopSignals, AMappedFileThatCannotBeReadEndsTheProcessWithExitCodeOne) {
+  EXPECT_EQ(outcome_of([] {
+              const StopSignals signals;
+              std::FILE* file = std::tmpfile();
+              if (file == nullptr) return 3;
+              // Nothing is behind its end.
+              void* const page = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, ::fileno(file), 0);
+              if (page == MAP_FAILED) return 4;
+              return static_cast<volatile const char*>(page)[0] == 0 ? 5 : 6;
+            }),
+            1);
 }
 
 TEST(StandardDescriptors, AreOpenBeforeAnyFileGetsTheirNumbers) {

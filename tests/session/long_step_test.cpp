@@ -106,6 +106,28 @@ TEST_F(LongStep, RunsInWhatIsCountedForIt) {
   }
 }
 
+TEST_F(LongStep, IsNotSlowerWithMoreSpaceOnTheTier) {
+  fit::Request asked;
+  asked.pool = PoolKind::packed;
+  asked.policy = Policy::automatic;
+  try {
+    fit::first_fit(program_.steps(), asked);
+  } catch (const plan::BudgetError& error) {
+    asked.division.budget_bytes = error.needed_bytes() * 2;
+  }
+  plan::Profile profile = plan::estimate_profile(plan::make_problem(
+      program_.training->graph, program_.training->scratch_bytes, plan::grain_rule(0, 64)));
+  // Reading takes about as long as computing, so that some of both is best.
+  for (double* bandwidth : {&profile.tier.read_bandwidth, &profile.tier.write_bandwidth,
+                            &profile.tier.read_bandwidth_together, &profile.tier.write_bandwidth_together})
+    *bandwidth = 3e7;
+  const fit::Fit unlimited = fit::best_fit(program_.steps(), asked, &profile);
+  asked.tier_bytes = unlimited.map.tier_bytes * 9 / 10;
+  const fit::Fit limited = fit::best_fit(program_.steps(), asked, &profile);
+  EXPECT_LT(unlimited.predicted_seconds(), 1.01 * limited.predicted_seconds());
+  EXPECT_GT(unlimited.prediction->recompute_seconds, 0);
+}
+
 /// Holds paged memory before the step is described.
 class WithPagedMemory {
  protected:
