@@ -21,15 +21,18 @@ class PagedAllocator {
   PagedAllocator(const PagedAllocator<U>& /*other*/) noexcept {}
 
   T* allocate(std::size_t count) {
-    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(allocate_paged(count * sizeof(T)));
+    if (count > std::numeric_limits<std::size_t>::max() / kSize) throw std::bad_array_new_length();
+    return static_cast<T*>(allocate_paged(count * kSize));
   }
-  void deallocate(T* block, std::size_t count) noexcept { free_paged(block, count * sizeof(T)); }
+  void deallocate(T* block, std::size_t count) noexcept { free_paged(block, count * kSize); }
 
   template <typename U>
   bool operator==(const PagedAllocator<U>& /*other*/) const noexcept {
     return true;
   }
+
+ private:
+  static constexpr std::size_t kSize = sizeof(T);  // NOLINT(bugprone-sizeof-expression): it may be a pointer
 };
 
 /// A vector with an entry for each op, storage or instruction of a step. A step may have hundreds of

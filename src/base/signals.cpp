@@ -31,7 +31,8 @@ extern "C" void note_signal(int signal_number) {
 /// Pages of a mapped file that the disk does not give: nothing that needed them can go on.
 extern "C" void end_without_file(int /*signal_number*/) {
   constexpr std::string_view kLine =
-      "penstock: a page of a file could not be read from the disk that is swapped to, or from the program's own; "
+      "penstock: a page of a file could not be read from the disk that is swapped to, or from the program's "
+      "own; "
       "checkpoints are whole\n";
   if (::write(STDERR_FILENO, kLine.data(), kLine.size()) < 0) ::_exit(1);
   ::_exit(1);

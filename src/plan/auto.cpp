@@ -87,7 +87,8 @@ class Search {
   /// The rest of a long search: again, from the prices that were found. Where only a plan's existence is
   /// asked for, there is nothing more to do.
   Plan search_on_within_tier() {
-    while (!any_ && contest_.has_best() && contest_.plans_left() > kFewestBeyond) keep_within_tier();
+    while (!any_ && contest_.has_best() && !contest_.is_done() && contest_.plans_left() > kFewestBeyond)
+      keep_within_tier();
     contest_.allow(kPolishPlans);
     if (trials_.best() && !contest_.is_done()) polish(contest_, std::move(*trials_.best()));
     return best_or_refuse();

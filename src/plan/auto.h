@@ -16,8 +16,8 @@ struct AutoOptions {
   /// either.
   bool below_smallest = false;
   bool any = false;  ///< the first plan that is found will do
-  /// A plan that swaps what it can, from which the search begins. Where the problem limits the tier's space it
-  /// takes more than that, and must be given.
+  /// A plan that swaps what it can, from which the search begins. Where the problem limits the tier's space
+  /// it takes more than that, and must be given.
   const Plan* swapping = nullptr;
 };
 
