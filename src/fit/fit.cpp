@@ -91,14 +91,32 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
   return best;
 }
 
-/// Waits and computes again for so little that no other pool can be better, or, where planning takes long,
-/// not by much.
-bool hardly_worse_than_compute(const Fit& fit) {
+/// Planning a longer step takes so long that it is not done for a small gain.
+bool is_long(const Fit& fit) {
   constexpr std::size_t kLongStep = 10000;
-  if (!fit.prediction) return false;
-  const double little = fit.training->problem.graph->ops.size() < kLongStep ? 0.03 : 0.1;
-  return fit.prediction->stall_seconds + fit.prediction->recompute_seconds <
-         little * fit.prediction->step_seconds;
+  return fit.training->problem.graph->ops.size() >= kLongStep;
+}
+
+/// The share of the step that it waits and computes again.
+double lost_share(const Fit& fit) {
+  const plan::Simulation& step = *fit.prediction;
+  return (step.stall_seconds + step.recompute_seconds) / step.step_seconds;
+}
+
+/// Loses so little that no other pool can be better, or, where planning takes long, not by much.
+bool hardly_worse_than_compute(const Fit& fit) {
+  return fit.prediction && lost_share(fit) < (is_long(fit) ? 0.1 : 0.03);
+}
+
+/// Where a step still loses much by the plan that was found quickly, a search that takes seconds is worth
+/// them.
+void search_on(const PoolFitter& fitter, const Request& request, const plan::Profile& profile, Fit& best) {
+  constexpr double kMuch = 0.05;
+  if (best.policy != PolicyKind::automatic || is_long(best) || lost_share(best) < kMuch) return;
+  std::optional<Fit> found = fitter.thorough(request.division.pool_bytes(), profile, best);
+  if (!found) return;
+  add_extents(found->map, best.map);
+  best = std::move(*found);
 }
 
 /// Where everything lies on the tier now that the training plan is another one: state stays where it is, the
@@ -236,6 +254,7 @@ Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* pr
     // Others are planned beside it, which takes memory enough; problems can be made anew.
     shed_problems(*some);
     Fit fit = best_in_pool(fitter, policy, request, profile, *some);
+    if (fit.prediction) search_on(fitter, request, *profile, fit);
     const bool better = !best || (profile != nullptr && judged_seconds(fit) < judged_seconds(*best));
     if (better) best = std::move(fit);
     shed_problems(*best);

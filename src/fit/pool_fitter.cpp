@@ -83,10 +83,10 @@ plan::PlanOptions PoolFitter::plan_options(plan::PolicyKind policy) const {
   return options;
 }
 
-LongVector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any,
+LongVector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, plan::Effort effort,
                                                std::int64_t first_tier_bytes) const {
   plan::PlanOptions options = plan_options(fit.policy);
-  options.any = any;
+  options.effort = effort;
   plan::PoolRule rule = fit.pool->rule(fit.given_bytes);
   rule.tier_bytes = first_tier_bytes;
   std::optional<plan::Boundary> boundary;
@@ -118,11 +118,12 @@ LongVector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* pr
   return planned;
 }
 
-LongVector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile, bool any) const {
+LongVector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* profile,
+                                               plan::Effort effort) const {
   std::int64_t first_bytes = request_.tier_bytes;
   for (int round = 0;; ++round) {
     try {
-      LongVector<PlannedStep> planned = plan_steps(fit, profile, any, first_bytes);
+      LongVector<PlannedStep> planned = plan_steps(fit, profile, effort, first_bytes);
       const std::int64_t taken =
           planned.size() > 1 ? place_plans(fit) : planned.front().plan->summary.tier_bytes;
       if (taken <= request_.tier_bytes) return planned;
@@ -142,14 +143,14 @@ LongVector<PlannedStep> PoolFitter::plan_steps(Fit& fit, const plan::Profile* pr
 }
 
 Fit PoolFitter::fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model,
-                    std::int64_t given_bytes, const plan::Profile* profile, bool any) const {
+                    std::int64_t given_bytes, const plan::Profile* profile, plan::Effort effort) const {
   Fit fit;
   fit.division = request_.division;
   fit.policy = policy;
   fit.pool = model;
   fit.given_bytes = given_bytes;
   fit.in_memory_bytes = keep_bytes_ + request_.division.beside_bytes();
-  const LongVector<PlannedStep> planned = plan_steps(fit, profile, any);
+  const LongVector<PlannedStep> planned = plan_steps(fit, profile, effort);
   Layout layout = model->lay_out(planned, {});
   fit.size = layout.size;
   std::size_t next = 0;
@@ -224,7 +225,8 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
   auto given = static_cast<double>(capacity_bytes);
   for (int i = 0; i < kComputingTries; ++i) {
     try {
-      Fit found = fit(plan::PolicyKind::automatic, pool, static_cast<std::int64_t>(given), nullptr, true);
+      Fit found = fit(plan::PolicyKind::automatic, pool, static_cast<std::int64_t>(given), nullptr,
+                      plan::Effort::any);
       if (found.pool_bytes() <= capacity_bytes) return found;
       const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes());
       given *= std::min(kLessEachTime, kLittleLess * share);
@@ -235,6 +237,15 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
     if (kind_ == PoolKind::paged) return std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<Fit> PoolFitter::thorough(std::int64_t capacity_bytes, const plan::Profile& profile,
+                                        const Fit& found) const {
+  Fit fit =
+      this->fit(plan::PolicyKind::automatic, found.pool, found.given_bytes, &profile, plan::Effort::thorough);
+  if (fit.pool_bytes() > capacity_bytes || fit.predicted_seconds() >= found.predicted_seconds())
+    return std::nullopt;
+  return fit;
 }
 
 int PoolFitter::tries_of(int most) const {

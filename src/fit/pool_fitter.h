@@ -30,18 +30,22 @@ class PoolFitter {
   Fit fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, const plan::Profile* profile,
               const Fit& fallback);
 
+  /// A faster fit into the same pool than one that automatic found, by a search that takes its time; none:
+  /// there was none.
+  std::optional<Fit> thorough(std::int64_t capacity_bytes, const plan::Profile& profile,
+                              const Fit& found) const;
+
  private:
   std::int64_t find_keep_bytes() const;
   std::shared_ptr<const PoolModel> model(std::int64_t rounding_bytes) const;
-  /// Plans for `given_bytes` and lays out. Throws BudgetError with the bytes to give. `any`: the first plan
-  /// that a search finds will do.
+  /// Plans for `given_bytes` and lays out. Throws BudgetError with the bytes to give.
   Fit fit(plan::PolicyKind policy, const std::shared_ptr<const PoolModel>& model, std::int64_t given_bytes,
-          const plan::Profile* profile, bool any = false) const;
+          const plan::Profile* profile, plan::Effort effort = plan::Effort::usual) const;
   /// Plans all steps into `fit`, one after the other: each has the space on the tier that is left by those
   /// before, the first one no more than `first_tier_bytes`.
-  LongVector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, bool any,
+  LongVector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, plan::Effort effort,
                                      std::int64_t first_tier_bytes) const;
-  LongVector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, bool any) const;
+  LongVector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, plan::Effort effort) const;
   /// The least that the policy can be given.
   std::int64_t least_given(plan::PolicyKind policy, const PoolModel& model) const;
   /// How often something is tried: less for long steps, so that the time grows about linearly with them.

@@ -34,6 +34,8 @@ class Name {
     std::string before, behind;
     bool operator==(const Words&) const = default;
   };
+  /// One object for all names that differ in the slice's number alone.
+  const Words* words() const { return words_; }
 
  private:
   static constexpr std::int32_t kNoNumber = -1;

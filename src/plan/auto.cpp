@@ -8,6 +8,7 @@
 #include "base/long_vector.h"
 #include "plan/budget_error.h"
 #include "plan/droppable.h"
+#include "plan/family_search.h"
 #include "plan/policies.h"
 #include "plan/price_update.h"
 #include "plan/race.h"
@@ -20,8 +21,10 @@ namespace {
 
 /// The search's work: so many ops planned in all, but no fewer plans than this. A plan takes time in
 /// proportion to its ops, so the whole does as well.
-constexpr int kPlannedOps = 160000;
+constexpr int kPlannedOps = 160000, kPlannedThoroughly = 640000;
 constexpr int kFewestPlans = 24;
+/// The same for changing families in a thorough search.
+constexpr int kPlannedInFamilies = 2400000;
 /// So many plans at most before what was found is polished.
 constexpr int kSearchPlans = 400;
 /// Where the tier's space is limited: how often more or less is dropped until that suffices, which share of
@@ -41,10 +44,13 @@ class Search {
       : problem_(problem),
         profile_(profile),
         recompute_(options.recompute),
-        any_(options.any),
-        all_plans_(std::min(options.max_plans, std::max(kFewestPlans, kPlannedOps / (size_of(problem) + 1)))),
+        any_(options.effort == Effort::any),
+        thorough_(options.effort == Effort::thorough),
+        all_plans_(plans_for(options.effort == Effort::thorough ? kPlannedThoroughly : kPlannedOps, problem,
+                             options)),
+        family_plans_(plans_for(kPlannedInFamilies, problem, options)),
         swapping_(options.swapping),
-        contest_(problem, profile, std::min(all_plans_, kSearchPlans), options.any),
+        contest_(problem, profile, std::min(all_plans_, kSearchPlans), any_),
         recomputer_(problem,
                     options.swapping != nullptr ? Recomputer::kHoldLittle : Recomputer::kHoldFraction),
         trials_(problem, profile, contest_, recomputer_) {}
@@ -94,6 +100,9 @@ class Search {
     return best_or_refuse();
   }
 
+  static int plans_for(int planned_ops, const Problem& problem, const AutoOptions& options) {
+    return std::min(options.max_plans, std::max(kFewestPlans, planned_ops / (size_of(problem) + 1)));
+  }
   static int size_of(const Problem& problem) { return static_cast<int>(problem.ops.size()); }
 
   template <typename Make>
@@ -170,7 +179,10 @@ class Search {
     SegmentSearch segments(trials_, droppable_);
     Trial segmented = segments.drop_between_checkpoints(trial, contest_.plans_left() / 2);
     trials_.hold_passing(segmented, contest_.plans_left() / 4);
-    segments.climb(joint.seconds < segmented.seconds ? joint : segmented);
+    Trial best = segments.climb(joint.seconds < segmented.seconds ? joint : segmented);
+    if (!thorough_ || best.again_seconds.empty()) return;  // it does not fit
+    contest_.allow(family_plans_);
+    FamilySearch(trials_, droppable_).search(best);
   }
 
   /// Every set of values to be made anew, where there are few: by the bits of a number.
@@ -190,8 +202,8 @@ class Search {
 
   const Problem& problem_;
   const Profile& profile_;
-  bool recompute_, any_;
-  int all_plans_;
+  bool recompute_, any_, thorough_;
+  int all_plans_, family_plans_;
   const Plan* swapping_;
   PlanContest contest_;
   Recomputer recomputer_;

@@ -1,11 +1,20 @@
 #pragma once
 
+#include <cstdint>
+
 #include "plan/plan.h"
 #include "plan/problem.h"
 #include "plan/profile.h"
 #include "plan/simulator.h"
 
 namespace penstock::plan {
+
+/// How long a search goes on.
+enum class Effort : std::uint8_t {
+  any,      ///< until there is a plan
+  usual,    ///< as long as is hardly noticed
+  thorough  ///< some fifteen times as long
+};
 
 struct AutoOptions {
   bool recompute = true;
@@ -15,7 +24,7 @@ struct AutoOptions {
   /// Searches even where no plan without recomputation exists, which takes a while where none with it does
   /// either.
   bool below_smallest = false;
-  bool any = false;  ///< the first plan that is found will do
+  Effort effort = Effort::usual;
   /// A plan that swaps what it can, from which the search begins. Where the problem limits the tier's space
   /// it takes more than that, and must be given.
   const Plan* swapping = nullptr;

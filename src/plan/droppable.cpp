@@ -87,15 +87,15 @@ LongVector<Droppable> find_droppable(const Problem& problem, const Profile& prof
   return found;
 }
 
-LongVector<LongVector<std::uint8_t>> passing_sets(const Problem& problem,
-                                                  const LongVector<Droppable>& droppable) {
-  LongVector<LongVector<std::uint8_t>> sets(1);
+LongVector<LongVector<OnTheWay>> passing_sets(const Problem& problem,
+                                              const LongVector<Droppable>& droppable) {
+  LongVector<LongVector<OnTheWay>> sets(1);
   for (const std::int64_t part : kPassingParts) {
-    LongVector<std::uint8_t> passing(problem.storages.size(), 0);
+    LongVector<OnTheWay> passing(problem.storages.size(), OnTheWay::by_rule);
     bool any = false;
     for (const Droppable& gap : droppable) {
       if (problem.storage(gap.storage).footprint_bytes < problem.budget_bytes / part) continue;
-      passing[static_cast<std::size_t>(gap.storage)] = 1;
+      passing[static_cast<std::size_t>(gap.storage)] = OnTheWay::passes;
       any = true;
     }
     if (any && passing != sets.back()) sets.push_back(std::move(passing));

@@ -38,7 +38,6 @@ void sort_by_cost(LongVector<Droppable>& droppable, const TransferPrices& prices
 
 /// Sets of values (by storage) that may pass, see Trial::passing: none, and those that take a large part of
 /// the memory, for several sizes of that part.
-LongVector<LongVector<std::uint8_t>> passing_sets(const Problem& problem,
-                                                  const LongVector<Droppable>& droppable);
+LongVector<LongVector<OnTheWay>> passing_sets(const Problem& problem, const LongVector<Droppable>& droppable);
 
 }  // namespace penstock::plan

@@ -66,8 +66,8 @@ Plan plan_by(const Problem& problem, const PlanOptions& options, bool below_smal
              const Plan* swapping = nullptr) {
   AutoOptions search;
   search.below_smallest = below_smallest;
-  search.any = options.any;
   search.swapping = swapping;
+  search.effort = options.effort;
   switch (options.policy) {
     case PolicyKind::keep:
       return plan_keep(problem);
@@ -86,15 +86,17 @@ Plan plan_by(const Problem& problem, const PlanOptions& options, bool below_smal
 }
 
 /// Whatever it takes on the tier; where the step is long and the quickest policy takes more there than it
-/// may, that one's plan. A long step is searched from that plan on: for another way there are too few plans.
+/// may, that one's plan. A long step is searched from that plan on, because for another way there are too few
+/// plans, and so is any step that is searched thoroughly, because that way drops more.
 Plan plan_unlimited(const Problem& problem, const PlanOptions& options) {
   Problem unlimited = problem;
   unlimited.tier_bytes = kNoLimit;
-  const bool searches = options.policy == PolicyKind::automatic && problem.ops.size() > kLongStep;
+  const bool from_quick = options.effort == Effort::thorough || problem.ops.size() > kLongStep;
+  const bool searches = options.policy == PolicyKind::automatic && from_quick;
   if (searches && smallest_bytes(unlimited) <= unlimited.budget_bytes) {
     Plan quick = plan_window(unlimited, options.window);
     if (tier_bytes(problem, quick) > problem.tier_bytes) return quick;
-    if (!options.any) return plan_by(unlimited, options, false, &quick);
+    if (options.effort != Effort::any) return plan_by(unlimited, options, false, &quick);
   }
   return plan_by(unlimited, options);
 }

@@ -4,6 +4,7 @@
 
 #include "base/long_vector.h"
 #include "penstock/options.h"
+#include "plan/auto.h"
 #include "plan/plan.h"
 #include "plan/policies.h"
 #include "plan/problem.h"
@@ -27,7 +28,7 @@ struct PlanOptions {
   bool dynamic_kernels = false;
   LmsOptions lms;
   WindowOptions window;
-  bool any = false;  ///< the first plan that is found will do: a policy that searches need not go on
+  Effort effort = Effort::usual;  ///< of a policy that searches
 };
 
 /// Plans by the policy and proves the plan. Throws BudgetError where the policy cannot plan within the

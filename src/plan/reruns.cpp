@@ -110,28 +110,33 @@ LongVector<ir::OpId> Recomputer::chain(ir::StorageId s, std::size_t access) {
   return ops;
 }
 
-LongVector<Rerun> Recomputer::reruns(SwapSet& dropped, const LongVector<std::uint8_t>* transient) {
+LongVector<Rerun> Recomputer::reruns(SwapSet& dropped, const LongVector<OnTheWay>* passing) {
   LongVector<Rerun> found;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    if (try_reruns(dropped, transient, found)) return found;
+    if (try_reruns(dropped, passing, found)) return found;
   }
   dropped = SwapSet(problem_);
   return {};
 }
 
+/// Whether a value that is made on the way to another, before op `at`, is given up at once.
+bool Recomputer::passes(const LongVector<OnTheWay>* passing, std::size_t s, ir::OpId at) const {
+  const OnTheWay how = passing == nullptr ? OnTheWay::by_rule : (*passing)[s];
+  return how == OnTheWay::by_rule ? hold_fraction_ == kHoldLittle && is_far(s, at) : how == OnTheWay::passes;
+}
+
 /// One pass over the step. What cannot be made has to be held after all, and is taken out of `dropped`; since
 /// earlier decisions built on its absence, the pass then does not count: false.
-bool Recomputer::try_reruns(SwapSet& dropped, const LongVector<std::uint8_t>* transient,
-                            LongVector<Rerun>& found) {
+bool Recomputer::try_reruns(SwapSet& dropped, const LongVector<OnTheWay>* passing, LongVector<Rerun>& found) {
   found.clear();
   bool complete = true;
   LongVector<std::uint32_t> next_access(problem_.storages.size(), 0);
   std::fill(missing_.begin(), missing_.end(), 0);
   LongVector<ir::OpId> ops;
-  LongVector<std::size_t> passing;
+  LongVector<std::size_t> given_up;
   for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
     const auto at = static_cast<ir::OpId>(i);
-    passing.clear();
+    given_up.clear();
     for (const Use& use : problem_.ops[i].uses) {
       const auto s = static_cast<std::size_t>(use.storage);
       if (!use.reads || missing_[s] == 0) continue;
@@ -148,12 +153,11 @@ bool Recomputer::try_reruns(SwapSet& dropped, const LongVector<std::uint8_t>* tr
           // Dead storages may hold another value now.
           const std::size_t made = storage_of(output);
           missing_[made] = value_at(made, at) == output ? 0 : 1;
-          const bool transient_value = transient != nullptr && (*transient)[made] != 0;
-          if (transient_value || (hold_fraction_ == kHoldLittle && is_far(made, at))) passing.push_back(made);
+          if (passes(passing, made, at)) given_up.push_back(made);
         }
       }
     }
-    for (const std::size_t s : passing) missing_[s] = 1;
+    for (const std::size_t s : given_up) missing_[s] = 1;
     for (const Use& use : problem_.ops[i].uses) {
       const auto s = static_cast<std::size_t>(use.storage);
       const std::size_t access = next_access[s]++;

@@ -10,6 +10,11 @@ namespace penstock::plan {
 /// A gap of at least so many ops is a long one: where the batch is cut, much else lies in it.
 inline constexpr Position kLongGap = 24;
 
+/// What becomes of a value that is made anew on the way to another: given up at once and made once more for
+/// its own next use, or held until then. The rule: held, but where as good as nothing is (kHoldLittle) only
+/// if its next use is soon.
+enum class OnTheWay : std::uint8_t { by_rule, passes, held };
+
 /// Decides which ops run again, and when, so that values need not be held in given gaps.
 class Recomputer {
  public:
@@ -24,9 +29,9 @@ class Recomputer {
   LongVector<ir::OpId> chain(ir::StorageId s, std::size_t access);
   /// What to run again if the values in all of `dropped` are: before its next use, each is made from what is
   /// there, or from what is dropped as well and made first. Takes out of `dropped` what cannot be made.
-  /// `transient`: by storage, those that are not held for later uses when they are made on the way to
-  /// another; null: none.
-  LongVector<Rerun> reruns(SwapSet& dropped, const LongVector<std::uint8_t>* transient = nullptr);
+  /// `passing`: by storage, whether it is held for later uses when it is made on the way to another; null: as
+  /// if all were OnTheWay::by_rule.
+  LongVector<Rerun> reruns(SwapSet& dropped, const LongVector<OnTheWay>* passing = nullptr);
 
  private:
   struct Write {
@@ -44,7 +49,8 @@ class Recomputer {
   bool make(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes, LongVector<ir::OpId>& ops) const;
   bool make_in_order(ir::TensorId value, ir::OpId at, std::int64_t hold_bytes,
                      LongVector<ir::OpId>& ops) const;
-  bool try_reruns(SwapSet& dropped, const LongVector<std::uint8_t>* transient, LongVector<Rerun>& found);
+  bool try_reruns(SwapSet& dropped, const LongVector<OnTheWay>* passing, LongVector<Rerun>& found);
+  bool passes(const LongVector<OnTheWay>* passing, std::size_t s, ir::OpId at) const;
   bool is_sound(const LongVector<ir::OpId>& ops, ir::OpId at) const;
 
   const Problem& problem_;

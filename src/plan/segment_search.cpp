@@ -57,7 +57,7 @@ Trial SegmentSearch::drop_between_checkpoints(const Trial& start, int reserve) {
   return best;
 }
 
-void SegmentSearch::climb(Trial trial) {
+Trial SegmentSearch::climb(Trial trial) {
   const auto gain = [&](const Trial& of, std::size_t i) {
     const Droppable& gap = droppable_[candidates_[i]];
     const double swap_seconds = gap.write_seconds * of.prices.write[static_cast<std::size_t>(gap.from)] +
@@ -70,6 +70,7 @@ void SegmentSearch::climb(Trial trial) {
     changed.dropped.set(gap.storage, gap.access, changed.dropped.contains(gap.storage, gap.access) ? 0 : 1);
   });
   trials_.bid(trial, trials_.contest().plans_left());
+  return trial;
 }
 
 }  // namespace penstock::plan

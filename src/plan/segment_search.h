@@ -16,8 +16,8 @@ class SegmentSearch {
   /// lies between, as long as more than `reserve` plans are left. `start`, or what is better.
   Trial drop_between_checkpoints(const Trial& start, int reserve);
   /// Changes the mind about gaps between the best checkpoints where the other choice looks cheaper at the
-  /// trial's prices. Uses up the contest's plans.
-  void climb(Trial trial);
+  /// trial's prices. Uses up the contest's plans; returns the best.
+  Trial climb(Trial trial);
 
  private:
   LongVector<std::size_t> between_checkpoints(int segments) const;

@@ -24,14 +24,14 @@ bool is_join(const ir::Op& op) {
 /// The values of cheap ops that are dropped after forward, and how each segment of cheap ops makes them anew.
 struct Dropped {
   SwapSet gaps;
-  LongVector<std::uint8_t>
-      transient;  ///< by storage: memory-centric, made for each consumer and freed at once
+  LongVector<OnTheWay> on_the_way;  ///< by storage; memory-centric: made for each consumer, freed at once
 };
 
 class Segments {
  public:
   explicit Segments(const Problem& problem)
-      : problem_(problem), dropped_{SwapSet(problem), LongVector<std::uint8_t>(problem.storages.size(), 0)} {}
+      : problem_(problem),
+        dropped_{SwapSet(problem), LongVector<OnTheWay>(problem.storages.size(), OnTheWay::by_rule)} {}
 
   Dropped find() {
     std::int64_t largest_bytes = 0;
@@ -73,7 +73,7 @@ class Segments {
       dropped_.gaps.set(s, k, 1);
       if (speed_centric) return;
     }
-    dropped_.transient[static_cast<std::size_t>(s)] = 1;
+    dropped_.on_the_way[static_cast<std::size_t>(s)] = OnTheWay::passes;
   }
 
   const Problem& problem_;
@@ -91,7 +91,7 @@ Plan plan_superneurons(const Problem& problem) {
   if (!fits) {
     dropped = Segments(problem).find();
     Recomputer recomputer(problem);
-    reruns = recomputer.reruns(dropped.gaps, &dropped.transient);
+    reruns = recomputer.reruns(dropped.gaps, &dropped.on_the_way);
   }
   const Step longer(problem, reruns);
   const std::int64_t needed_bytes = lru_bytes(longer);

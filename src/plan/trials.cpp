@@ -23,29 +23,30 @@ void Trials::run(Trial& trial) {
       recomputer_.reruns(trial.dropped, trial.passing.empty() ? nullptr : &trial.passing);
   Step step(problem_, reruns, problem_.remaps);
   SwapSet swaps = choose_evictions(step, profile_, trial.prices, nullptr).swapped;
-  const std::optional<Simulation> simulation = contest_.consider(step, swaps, WriteStart::at_gap);
+  const std::optional<Simulation> simulation = contest_.consider(step, swaps, trial.write_start);
   if (!simulation) return;
   trial.seconds = simulation->step_seconds;
   if (contest_.has_space() && (!best_ || trial.seconds < best_->seconds)) {
-    best_ = Made{std::move(step), std::move(swaps), WriteStart::at_gap, trial.seconds};
+    best_ = Made{std::move(step), std::move(swaps), trial.write_start, trial.seconds};
   }
   update_prices(*simulation, trial.prices);
-  trial.lost_seconds = lost_seconds(reruns);
+  count_reruns(reruns, trial);
 }
 
-LongVector<double> Trials::lost_seconds(const LongVector<Rerun>& reruns) const {
-  LongVector<double> lost(problem_.storages.size(), 0);
-  LongVector<bool> seen(problem_.ops.size(), false);
+void Trials::count_reruns(const LongVector<Rerun>& reruns, Trial& trial) const {
+  trial.again_seconds.assign(problem_.storages.size(), 0);
+  trial.lost_seconds.assign(problem_.storages.size(), 0);
+  LongVector<std::uint8_t> seen(problem_.ops.size(), 0);
   for (const Rerun& rerun : reruns) {
-    if (!seen[static_cast<std::size_t>(rerun.op)]) {
-      seen[static_cast<std::size_t>(rerun.op)] = true;
-      continue;
-    }
+    std::uint8_t& before = seen[static_cast<std::size_t>(rerun.op)];
     for (const Use& use : problem_.op(rerun.op).uses) {
-      if (use.writes) lost[static_cast<std::size_t>(use.storage)] += profile_.seconds(rerun.op);
+      if (!use.writes) continue;
+      const auto s = static_cast<std::size_t>(use.storage);
+      trial.again_seconds[s] += profile_.seconds(rerun.op);
+      if (before != 0) trial.lost_seconds[s] += profile_.seconds(rerun.op);
     }
+    before = 1;
   }
-  return lost;
 }
 
 void Trials::bid(Trial& trial, int rounds) {
@@ -60,10 +61,10 @@ void Trials::bid(Trial& trial, int rounds) {
 void Trials::hold_passing(Trial& trial, int most_plans) {
   if (trial.passing.empty() || trial.lost_seconds.empty()) return;  // nothing passes, or it does not fit
   const auto gain = [&](const Trial& of, std::size_t s) {
-    return of.passing[s] != 0 ? of.lost_seconds[s] : 0;
+    return of.passing[s] == OnTheWay::passes ? of.lost_seconds[s] : 0;
   };
   improve(trial, trial.passing.size(), contest_.plans_left() - most_plans, gain,
-          [](Trial& changed, std::size_t s) { changed.passing[s] = 0; });
+          [](Trial& changed, std::size_t s) { changed.passing[s] = OnTheWay::by_rule; });
 }
 
 }  // namespace penstock::plan

@@ -18,11 +18,12 @@ namespace penstock::plan {
 struct Trial {
   SwapSet dropped;
   TransferPrices prices;
-  /// By storage: values that are not held when they are made on the way to another, but made once more for
-  /// their own next use. Empty: none.
-  LongVector<std::uint8_t> passing = {};
+  /// By storage. Empty: all by the rule.
+  LongVector<OnTheWay> passing = {};
+  WriteStart write_start = WriteStart::at_gap;
   double seconds = std::numeric_limits<double>::infinity();
-  LongVector<double> lost_seconds = {};  ///< by storage that passes: making it more than once
+  LongVector<double> again_seconds = {};  ///< by storage: making it anew
+  LongVector<double> lost_seconds = {};   ///< of these, for making it more than once
 };
 
 /// Plans trials in a contest, and improves them. All that it is given must outlive it.
@@ -54,7 +55,7 @@ class Trials {
   std::optional<Made>& best() { return best_; }
 
  private:
-  LongVector<double> lost_seconds(const LongVector<Rerun>& reruns) const;
+  void count_reruns(const LongVector<Rerun>& reruns, Trial& trial) const;
 
   const Problem& problem_;
   const Profile& profile_;

@@ -17,7 +17,7 @@ class Ring;
 /// the kernel until some are complete. Owns its file and thread.
 class DiskTier final : public Tier {
  public:
-  static constexpr int kDepth = 16;
+  static constexpr int kDepth = 64;
 
   /// -errno when this process gets no ring that reads and writes, else 0. Makes one and closes it again.
   static int probe(FileIo& io);

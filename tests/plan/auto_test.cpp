@@ -84,9 +84,9 @@ TEST(Recomputer, OpsWriteOverWhatIsMadeAnew) {
     Dice dice(seed);
     for (int round = 0; round < 8; ++round) {
       SwapSet dropped(problem);
-      LongVector<std::uint8_t> passing(problem.storages.size(), 0);
+      LongVector<OnTheWay> passing(problem.storages.size(), OnTheWay::by_rule);
       for (std::size_t s = 0; s < problem.storages.size(); ++s) {
-        passing[s] = dice.one_in(2) ? 1 : 0;
+        passing[s] = dice.one_in(2) ? OnTheWay::passes : OnTheWay::held;
         for (std::size_t k = 0; k < problem.storages[s].accesses.size(); ++k) {
           dropped.set(static_cast<ir::StorageId>(s), k, round == 0 || dice.below(3) == 0);
         }

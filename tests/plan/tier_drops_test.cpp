@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "plan/make_plan.h"
 #include "plan/policies.h"
 #include "plan/random_profile.h"
