@@ -24,7 +24,7 @@ namespace {
 constexpr int kPlannedOps = 160000, kPlannedThoroughly = 640000;
 constexpr int kFewestPlans = 24;
 /// The same for changing families in a thorough search.
-constexpr int kPlannedInFamilies = 2400000;
+constexpr int kPlannedInFamilies = 4800000;
 /// So many plans at most before what was found is polished.
 constexpr int kSearchPlans = 400;
 /// Where the tier's space is limited: how often more or less is dropped until that suffices, which share of

@@ -13,7 +13,7 @@ namespace penstock::plan {
 enum class Effort : std::uint8_t {
   any,      ///< until there is a plan
   usual,    ///< as long as is hardly noticed
-  thorough  ///< some fifteen times as long
+  thorough  ///< some thirty times as long
 };
 
 struct AutoOptions {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/long_vector.h"
 #include "plan/droppable.h"
@@ -17,30 +18,35 @@ class FamilySearch {
   FamilySearch(Trials& trials, const LongVector<Droppable>& droppable);
 
   /// Changes one family after the other, what promises most first, and keeps what makes the step shorter, in
-  /// rounds, as long as a round gains and the contest allows more plans. Leaves the best.
+  /// rounds, as long as a round gains; then halves of families. Leaves the best; stops where
+  /// the contest allows no more plans.
   void search(Trial& trial);
 
  private:
   enum class Change : std::uint8_t { drop, restore, hold, pass };
+  /// Storages that differ in the slice alone, or, as indices of droppable_, their gaps between two ops that
+  /// do so. In the order of the slices.
+  using Gaps = LongVector<std::size_t>;
+  using Values = LongVector<ir::StorageId>;
   struct Move {
     double gain_seconds;
-    std::size_t family;
     Change change;
-  };
-  /// Storages that differ in the slice alone, or their gaps between two ops that do so.
-  struct Family {
-    LongVector<std::size_t> gaps;  ///< of droppable_
-    LongVector<ir::StorageId> storages;
+    std::span<const std::size_t> gaps;
+    std::span<const ir::StorageId> values;
   };
 
-  LongVector<Move> moves(const Trial& trial) const;
-  double drop_gain(const Trial& trial, const Family& family) const;
+  LongVector<Move> moves(const Trial& trial, std::size_t parts) const;
+  void add_gap_moves(const Trial& trial, std::span<const std::size_t> gaps, LongVector<Move>& found) const;
+  void add_value_moves(const Trial& trial, std::span<const ir::StorageId> values,
+                       LongVector<Move>& found) const;
   void apply(const Move& move, Trial& trial) const;
   void run(Trial& changed, Trial& best);
+  void bid(Trial& best);
 
   Trials& trials_;
   const LongVector<Droppable>& droppable_;
-  LongVector<Family> gap_families_, value_families_;
+  LongVector<Gaps> gap_families_;
+  LongVector<Values> value_families_;
 };
 
 }  // namespace penstock::plan

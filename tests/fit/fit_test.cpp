@@ -8,8 +8,10 @@
 #include "memory/pack.h"
 #include "plan/budget_error.h"
 #include "plan/checker.h"
+#include "plan/make_plan.h"
 #include "plan/random_profile.h"
 #include "plan/random_step.h"
+#include "plan/simulator.h"
 #include "run/toy.h"
 
 namespace penstock::fit {
@@ -93,6 +95,28 @@ TEST(Fit, WithoutAPolicyAllStaysWhereItFits) {
   const Fit tight = first_fit(subject.steps, subject.request(subject.smallest(std::nullopt)));
   EXPECT_EQ(tight.policy, Policy::automatic);
   EXPECT_TRUE(wants_profile(subject.steps, tight));
+}
+
+TEST(Fit, WhereMuchIsLostTheSearchGoesOn) {
+  int faster = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    const Subject subject(seed, 14);
+    const std::int64_t smallest = subject.smallest(PoolKind::paged);
+    const std::int64_t all = in_memory_bytes(subject.steps, subject.request(0, PoolKind::paged));
+    const Request request =
+        subject.request(smallest + (all - smallest) / 3, PoolKind::paged, Policy::automatic);
+    const plan::Profile slow =
+        plan::random_profile(first_fit(subject.steps, request).training->problem, seed, 1e7);
+    const Fit fit = best_fit(subject.steps, request, &slow);
+    plan::PlanOptions usual;
+    usual.policy = Policy::automatic;
+    usual.profile = &slow;
+    const plan::Plan plan = plan::make_plan(fit.training->problem, usual);
+    const double quick_seconds = plan::simulate(fit.training->problem, plan, *fit.profile).step_seconds;
+    EXPECT_LE(fit.predicted_seconds(), 1.001 * quick_seconds) << "seed " << seed;
+    faster += fit.predicted_seconds() < 0.99 * quick_seconds ? 1 : 0;
+  }
+  EXPECT_GT(faster, 0);
 }
 
 TEST(Fit, AutoIsNeverPredictedSlowerThanWindowInTheSamePool) {
