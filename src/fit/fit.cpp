@@ -108,11 +108,16 @@ bool hardly_worse_than_compute(const Fit& fit) {
   return fit.prediction && lost_share(fit) < (is_long(fit) ? 0.1 : 0.03);
 }
 
-/// Where a step still loses much by the plan that was found quickly, a search that takes seconds is worth
-/// them.
-void search_on(const PoolFitter& fitter, const Request& request, const plan::Profile& profile, Fit& best) {
+/// Whether a step loses so much that a search which takes seconds is worth them.
+bool is_worth_searching(const Fit& fit) {
   constexpr double kMuch = 0.05;
-  if (best.policy != PolicyKind::automatic || is_long(best) || lost_share(best) < kMuch) return;
+  return fit.policy == PolicyKind::automatic && fit.prediction && !is_long(fit) && lost_share(fit) >= kMuch;
+}
+
+/// A faster fit than the one that was found quickly, where there is one.
+void search_on(const PoolFitter& fitter, const Request& request, const plan::Profile& profile, Fit& best) {
+  if (!is_worth_searching(best)) return;
+  shed_problems(best);
   std::optional<Fit> found = fitter.thorough(request.division.pool_bytes(), profile, best);
   if (!found) return;
   add_extents(found->map, best.map);
@@ -254,7 +259,7 @@ Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* pr
     // Others are planned beside it, which takes memory enough; problems can be made anew.
     shed_problems(*some);
     Fit fit = best_in_pool(fitter, policy, request, profile, *some);
-    if (fit.prediction) search_on(fitter, request, *profile, fit);
+    if (profile != nullptr) search_on(fitter, request, *profile, fit);
     const bool better = !best || (profile != nullptr && judged_seconds(fit) < judged_seconds(*best));
     if (better) best = std::move(fit);
     shed_problems(*best);
@@ -281,6 +286,7 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
   problem.tier_bytes = now.map.tier_bytes;
   plan::PlanOptions options;
   options.policy = PolicyKind::automatic;
+  options.effort = is_worth_searching(now) ? plan::Effort::thorough : plan::Effort::usual;
   options.profile = &profile;
   options.dynamic_kernels = !steps.training->variants.empty();
   LongVector<std::int64_t> fixed(now.map.slot_bytes.size(), kAnywhere);

@@ -31,6 +31,10 @@ struct Division {
 Division divide(int iterations, int threads) {
   const auto count = static_cast<std::size_t>(iterations);
   Division division{0, std::vector<int>(count, -1), std::vector<int>(count, -1), std::vector<int>(count, 0)};
+  // One thread may be in the second dynamic loop while another is still in the first.
+  const auto count_one = [&](int i) {
+    std::atomic_ref<int>(division.dynamic_times[static_cast<std::size_t>(i)]).fetch_add(1);
+  };
 #pragma omp parallel num_threads(threads)
   {
     if (omp_get_thread_num() == 0) division.team = omp_get_num_threads();
@@ -39,9 +43,9 @@ Division divide(int iterations, int threads) {
 #pragma omp for schedule(static, 3)
     for (int i = 0; i < iterations; ++i) division.in_turn[static_cast<std::size_t>(i)] = omp_get_thread_num();
 #pragma omp for schedule(dynamic, 2) nowait
-    for (int i = 0; i < iterations; ++i) ++division.dynamic_times[static_cast<std::size_t>(i)];
+    for (int i = 0; i < iterations; ++i) count_one(i);
 #pragma omp for schedule(dynamic)
-    for (int i = iterations - 1; i >= 0; --i) ++division.dynamic_times[static_cast<std::size_t>(i)];
+    for (int i = iterations - 1; i >= 0; --i) count_one(i);
   }
   return division;
 }
