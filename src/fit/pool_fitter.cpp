@@ -34,6 +34,8 @@ constexpr double kLittleLess = 0.99;
 constexpr int kFullestTries = 6;
 /// So often at least: where the first plan takes too much there is a second one, for less.
 constexpr int kFewestTries = 2;
+/// So many more where none has fitted yet.
+constexpr int kMoreTries = 2;
 
 }  // namespace
 
@@ -229,12 +231,12 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
                       plan::Effort::any);
       if (found.pool_bytes() <= capacity_bytes) return found;
       const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes());
-      given *= std::min(kLessEachTime, kLittleLess * share);
+      // The gaps of a virtual pool are addresses: it takes hardly more than was given.
+      given *= std::min(kind_ == PoolKind::packed ? kLessEachTime : 1, kLittleLess * share);
     } catch (const plan::BudgetError&) {
       // With less it would not do either.
       return std::nullopt;
     }
-    if (kind_ == PoolKind::paged) return std::nullopt;
   }
   return std::nullopt;
 }
@@ -271,7 +273,8 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
       share *= kLittleLess;  // A plan that does not fit costs more than a little room.
     given = static_cast<std::int64_t>(static_cast<double>(capacity_bytes) * share);
   }
-  for (int i = 0; i < tries && given > too_little && given < too_much; ++i) {
+  // What is found at all may be much faster than the fallback, so it is worth more tries than what is better.
+  for (int i = 0; i < (best ? tries : tries + kMoreTries) && given > too_little && given < too_much; ++i) {
     std::int64_t next = 0;
     try {
       Fit found = fit(policy, pool, given, profile);
