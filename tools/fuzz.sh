@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the fuzzers with clang and runs each for some seconds, JOBS at a time, from the corpus of the repository; what
-# they find new goes to BUILD_DIR/corpus, what breaks to BUILD_DIR/found.
+# they find new goes to BUILD_DIR/corpus, what breaks to BUILD_DIR/found. FUZZ_SEED=1 makes them begin alike each time.
 # usage: tools/fuzz.sh BUILD_DIR SECONDS JOBS [TARGET ...]
 set -euo pipefail
 build_dir=$1
@@ -26,14 +26,15 @@ fuzz_one() {
   # No input may take more than a gigabyte or ten seconds, and most take none of either.
   PENSTOCK_FUZZ_TARGET=$target ./penstock_fuzz "corpus/$target" "$source_dir/tests/fuzz/corpus/$target" \
     -max_total_time="$seconds" -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=10 -max_len=65536 -print_final_stats=1 \
-    -artifact_prefix="found/$target-" "${dictionary[@]}" >"$log" 2>&1 || failed=1
+    -artifact_prefix="found/$target-" ${FUZZ_SEED:+-seed="$FUZZ_SEED"} "${dictionary[@]}" >"$log" 2>&1 || failed=1
   if [ $failed = 1 ]; then
     tail -n 40 "$log"
     echo "fuzz: $target failed"
     return 1
   fi
-  # The processor's time that the fuzzer took is the second line of what times says, of children.
-  awk -v target="$target" -v spent="$(times | sed -n 2p)" '
+  # The processor's time that the fuzzer took is the second line of what times says in this very shell, of children.
+  times >"$log.times"
+  awk -v target="$target" -v spent="$(sed -n 2p "$log.times")" '
     function in_seconds(text) { split(text, part, /[ms]/); return 60 * part[1] + part[2] }
     / cov: /                          { for (i = 1; i < NF; ++i) if ($i == "cov:") covered = $(i + 1) }
     /stat::number_of_executed_units:/ { executed = $2 }

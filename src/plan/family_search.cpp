@@ -17,20 +17,16 @@ using Words = const ir::Name::Words*;
 constexpr double kLeastGain = 0.005;
 /// How often prices settle anew before each round.
 constexpr int kBids = 8;
+/// Into so many parts families are cut at last.
 constexpr std::size_t kMostParts = 2;
 
-/// What the storage's last writer before this use made is called.
+/// What the value in the gap is called, which the op behind it reads.
 Words value_words(const Problem& problem, const Droppable& gap) {
-  Words words = nullptr;
-  for (const ir::OpId op : {gap.from, gap.to}) {
-    for (const auto& tensors : {problem.graph->op(op).outputs, problem.graph->op(op).inputs}) {
-      for (const ir::TensorId t : tensors) {
-        if (words == nullptr && problem.graph->tensor(t).storage == gap.storage)
-          words = problem.graph->tensor(t).name.words();
-      }
-    }
+  for (const ir::TensorId t : problem.graph->op(gap.to).inputs) {
+    const ir::Tensor& tensor = problem.graph->tensor(t);
+    if (tensor.storage == gap.storage) return tensor.name.words();
   }
-  return words;
+  return nullptr;
 }
 
 }  // namespace
