@@ -24,8 +24,8 @@ def commands(options):
     case = f"resnet50 --batch {BATCH} --image-size {SIZE}"
     named = {program: versions.penstock_command(program, case, options.steps) for program in options.programs}
     if options.torch:
-        named["PyTorch"] = [os.path.abspath(options.torch), str(WORKER), "resnet50", "--batch", str(BATCH), "--image-size", str(SIZE),
-                            "--steps", str(versions.steps_to_run(options.steps)), "--threads",
+        named["PyTorch"] = [os.path.abspath(options.torch), str(WORKER), "resnet50", "--batch", str(BATCH), "--image-size",
+                            str(SIZE), "--steps", str(versions.steps_to_run(options.steps)), "--threads",
                             str(len(os.sched_getaffinity(0))), "--progress"]
     return named
 

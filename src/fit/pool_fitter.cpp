@@ -243,11 +243,14 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
 
 std::optional<Fit> PoolFitter::thorough(std::int64_t capacity_bytes, const plan::Profile& profile,
                                         const Fit& found) const {
-  Fit fit =
-      this->fit(plan::PolicyKind::automatic, found.pool, found.given_bytes, &profile, plan::Effort::thorough);
-  if (fit.pool_bytes() > capacity_bytes || fit.predicted_seconds() >= found.predicted_seconds())
-    return std::nullopt;
-  return fit;
+  try {
+    Fit fit = this->fit(plan::PolicyKind::automatic, found.pool, found.given_bytes, &profile,
+                        plan::Effort::thorough);
+    if (fit.pool_bytes() <= capacity_bytes && fit.predicted_seconds() < found.predicted_seconds()) return fit;
+  } catch (const plan::BudgetError&) {
+    // Another policy's plan may be all that there is for so little.
+  }
+  return std::nullopt;
 }
 
 int PoolFitter::tries_of(int most) const {

@@ -18,8 +18,8 @@ class FamilySearch {
   FamilySearch(Trials& trials, const LongVector<Droppable>& droppable);
 
   /// Changes one family after the other, what promises most first, and keeps what makes the step shorter, in
-  /// rounds, as long as a round gains; then halves of families. Leaves the best; stops where
-  /// the contest allows no more plans.
+  /// rounds, as long as a round gains; then halves of families. Leaves the best; stops where the contest
+  /// allows no more plans.
   void search(Trial& trial);
 
  private:

@@ -23,11 +23,11 @@ void Trials::run(Trial& trial) {
       recomputer_.reruns(trial.dropped, trial.passing.empty() ? nullptr : &trial.passing);
   Step step(problem_, reruns, problem_.remaps);
   SwapSet swaps = choose_evictions(step, profile_, trial.prices, nullptr).swapped;
-  const std::optional<Simulation> simulation = contest_.consider(step, swaps, trial.write_start);
+  const std::optional<Simulation> simulation = contest_.consider(step, swaps, WriteStart::at_gap);
   if (!simulation) return;
   trial.seconds = simulation->step_seconds;
   if (contest_.has_space() && (!best_ || trial.seconds < best_->seconds)) {
-    best_ = Made{std::move(step), std::move(swaps), trial.write_start, trial.seconds};
+    best_ = Made{std::move(step), std::move(swaps), WriteStart::at_gap, trial.seconds};
   }
   update_prices(*simulation, trial.prices);
   count_reruns(reruns, trial);

@@ -20,7 +20,6 @@ struct Trial {
   TransferPrices prices;
   /// By storage. Empty: all by the rule.
   LongVector<OnTheWay> passing = {};
-  WriteStart write_start = WriteStart::at_gap;
   double seconds = std::numeric_limits<double>::infinity();
   LongVector<double> again_seconds = {};  ///< by storage: making it anew
   LongVector<double> lost_seconds = {};   ///< of these, for making it more than once
