@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/short_slices.h"
+
 namespace penstock {
 
 /// While it is there, OpenMP's parallel parts that the calling thread comes to, Penstock's and oneDNN's, are
@@ -16,6 +18,7 @@ class ThreadScope {
  private:
   int before_;
   int openmp_before_;
+  ShortSlices short_slices_;
 };
 
 }  // namespace penstock

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/shared_work.h"
+#include "base/short_slices.h"
 #include "base/threads.h"
 
 namespace penstock {
@@ -57,6 +58,7 @@ void Team::wait(Gate& gate, std::uint32_t seen, int first, int end) {
 
 void Team::work(int number, Worker& worker) {
   thread_number = number;
+  const ShortSlices short_slices;
   while (true) {
     const std::uint32_t seen = worker.begin.now();
     if (stopping_) return;
