@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -77,7 +78,7 @@ Fit best_in_pool(PoolFitter& fitter, PolicyKind policy, const Request& request, 
   shed_problems(window);
   Fit best = fitter.fullest(policy, capacity, profile, window);
   // A pool that leaves gaps may hold a smaller plan that is faster.
-  if (window.prediction && best.prediction && window.predicted_seconds() < best.predicted_seconds()) {
+  if (window.prediction && best.prediction && judged_seconds(window) < judged_seconds(best)) {
     const Fit slower = std::move(best);
     best = window;
     for (auto* fitted : {&best.training, &best.evaluation}) {
@@ -124,6 +125,29 @@ void search_on(const PoolFitter& fitter, const Request& request, const plan::Pro
   best = std::move(*found);
 }
 
+/// The best fit into one kind of pool.
+struct InPool {
+  PoolKind kind;
+  Fit fit;
+};
+
+/// The fastest, once those that lose much were searched for longer. That takes seconds, so of two pools it is
+/// done for the one without gaps, unless the other is far ahead.
+Fit best_of(const Steps& steps, const Request& request, const plan::Profile& profile,
+            std::vector<InPool>& found) {
+  constexpr double kFarAhead = 0.9;
+  const double last = judged_seconds(found.back().fit);
+  for (InPool& each : found) {
+    if (&each != &found.back() && judged_seconds(each.fit) > kFarAhead * last) continue;
+    search_on(PoolFitter(steps, request, each.kind), request, profile, each.fit);
+    shed_problems(each.fit);
+  }
+  const auto best = std::min_element(found.begin(), found.end(), [](const InPool& a, const InPool& b) {
+    return judged_seconds(a.fit) < judged_seconds(b.fit);
+  });
+  return std::move(best->fit);
+}
+
 /// Where everything lies on the tier now that the training plan is another one: state stays where it is, the
 /// rest finds a place about it. Throws BudgetError where the tier is too small for that.
 void place_again(Fit& fit) {
@@ -160,11 +184,11 @@ plan::Problem whole_problem(const Fit& fit, const FittedStep& fitted, const lowe
   return problem;
 }
 
+}  // namespace
+
 double judged_seconds(const Fit& fit) {
   return fit.predicted_seconds() * fit.pool->slowdown();
 }
-
-}  // namespace
 
 LongVector<const lower::Executable*> Steps::all() const {
   LongVector<const lower::Executable*> steps;
@@ -249,7 +273,7 @@ Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* pr
     }
   }
   const PolicyKind policy = request.policy.value_or(PolicyKind::automatic);
-  std::optional<Fit> best;
+  std::vector<InPool> found;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const PoolKind kind : pools_of(request)) {
     PoolFitter fitter(steps, request, kind);
@@ -258,16 +282,14 @@ Fit best_fit(const Steps& steps, const Request& request, const plan::Profile* pr
     if (!some) continue;
     // Others are planned beside it, which takes memory enough; problems can be made anew.
     shed_problems(*some);
-    Fit fit = best_in_pool(fitter, policy, request, profile, *some);
-    if (profile != nullptr) search_on(fitter, request, *profile, fit);
-    const bool better = !best || (profile != nullptr && judged_seconds(fit) < judged_seconds(*best));
-    if (better) best = std::move(fit);
-    shed_problems(*best);
-    if (profile == nullptr || hardly_worse_than_compute(*best)) break;
+    found.push_back({kind, best_in_pool(fitter, policy, request, profile, *some)});
+    shed_problems(found.back().fit);
+    if (profile == nullptr || hardly_worse_than_compute(found.back().fit)) break;
   }
-  if (!best) refuse(steps, policy, least, request);
-  restore_problems(steps, *best);
-  return std::move(*best);
+  if (found.empty()) refuse(steps, policy, least, request);
+  Fit best = profile == nullptr ? std::move(found.front().fit) : best_of(steps, request, *profile, found);
+  restore_problems(steps, best);
+  return best;
 }
 
 bool wants_profile(const Steps& steps, const Fit& first) {

@@ -92,6 +92,9 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile);
 /// proves them again, and returns how large the tier must be.
 std::int64_t place_plans(Fit& fit, std::span<const std::int64_t> fixed = {});
 
+/// What was predicted, and as much more as kernels are slower in its pool than in one that never moves.
+double judged_seconds(const Fit& fit);
+
 /// Says what the training step would take by this profile.
 void predict(const Steps& steps, Fit& fit, const plan::Profile& profile);
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "base/long_vector.h"
+#include "memory/units.h"
 #include "plan/walker.h"
 
 namespace penstock::fit {
 namespace {
 
 constexpr int kWarmUpSteps = 4;
+/// Moving a huge page costs one entry of a page table, and less by this factor than its bytes in small pages.
+constexpr std::int64_t kHugePageGain = 16;
 
 class MoveCounter : public plan::PlanVisitor {
  public:
@@ -20,15 +23,18 @@ class MoveCounter : public plan::PlanVisitor {
         placement_(rule.grain_bytes(), size.paged_bytes, size.address_bytes),
         offset_of_(map.slot_bytes.size(), kAnywhere) {}
 
-  double moves_each() {
+  MoveCount count() {
     plan::Walker walker(*planned_.problem, *planned_.plan);
     walker.begin(*this);
     for (int i = 0; i <= kWarmUpSteps; ++i) {
-      moves_ = times_ = 0;
+      moves_ = times_ = moved_bytes_ = given_bytes_ = 0;
       next_ = 0;
       walker.step(*this);
     }
-    return static_cast<double>(moves_) / static_cast<double>(std::max<std::int64_t>(times_, 1));
+    const auto per = [](std::int64_t count, std::int64_t of) {
+      return static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(of, 1));
+    };
+    return {per(moves_, times_), per(moved_bytes_, given_bytes_)};
   }
 
   void stands(const plan::Standing& standing) {
@@ -43,6 +49,7 @@ class MoveCounter : public plan::PlanVisitor {
   void adopted(ir::StorageId to, ir::StorageId from) {
     offset_of_[static_cast<std::size_t>(to)] = offset_of_[static_cast<std::size_t>(from)];
     ++times_;
+    given_bytes_ += map_.slot_bytes[static_cast<std::size_t>(to)];
   }
   void begins(const plan::OpRun& run) {
     const std::int64_t bytes = planned_.step->kernel(run.op, run.variant).scratch_bytes();
@@ -62,9 +69,15 @@ class MoveCounter : public plan::PlanVisitor {
 
   void acquire(int slot, std::int64_t offset) {
     ++times_;
+    given_bytes_ += map_.slot_bytes[static_cast<std::size_t>(slot)];
     if (footprint(slot) == 0) return;
     offset_of_[static_cast<std::size_t>(slot)] = offset;
-    moves_ += static_cast<std::int64_t>(placement_.acquire(offset, footprint(slot)).size());
+    for (const PagePlacement::Move& move : placement_.acquire(offset, footprint(slot))) {
+      ++moves_;
+      const bool whole = move.from % kHugePage == 0 && move.to % kHugePage == 0;
+      const std::int64_t huge_bytes = whole ? move.size_bytes / kHugePage * kHugePage : 0;
+      moved_bytes_ += move.size_bytes - huge_bytes + huge_bytes / kHugePageGain;
+    }
   }
 
   const PlannedStep& planned_;
@@ -73,15 +86,15 @@ class MoveCounter : public plan::PlanVisitor {
   PagePlacement placement_;
   LongVector<std::int64_t> offset_of_;  // by slot, while it is held
   std::size_t next_ = 0;                // of the plan's offsets
-  std::int64_t moves_ = 0;
-  std::int64_t times_ = 0;
+  std::int64_t moves_ = 0, times_ = 0;
+  std::int64_t moved_bytes_ = 0, given_bytes_ = 0;
 };
 
 }  // namespace
 
-double moves_each(const PlannedStep& planned, const StorageMap& map, const VirtualPoolRule& rule,
-                  const PoolSize& size) {
-  return MoveCounter(planned, map, rule, size).moves_each();
+MoveCount count_moves(const PlannedStep& planned, const StorageMap& map, const VirtualPoolRule& rule,
+                      const PoolSize& size) {
+  return MoveCounter(planned, map, rule, size).count();
 }
 
 }  // namespace penstock::fit

@@ -18,6 +18,9 @@ namespace {
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 50;
 /// Rounding of the smallest pools, in pages of 4 KiB.
 constexpr std::int64_t kFinestRounding = kMiB;
+/// Rounding in huge pages, which then stay whole: kernels, transfers and moves are faster on them. Pools from
+/// this size on have room for what that takes more.
+constexpr std::int64_t kHugeRounding = std::int64_t{32} << 30, kHugePool = 256 * kMiB;
 /// No storage takes so many times its size by rounding alone: slots up to a quarter of the grain are packed.
 constexpr std::int64_t kMostRounded = 8;
 /// What a policy is given next where the gaps of a layout were too many: so much more, so often.
@@ -36,6 +39,16 @@ constexpr int kFullestTries = 6;
 constexpr int kFewestTries = 2;
 /// So many more where none has fitted yet.
 constexpr int kMoreTries = 2;
+/// How often a search that takes its time is made.
+constexpr int kThoroughTries = 3;
+
+/// The profile, with as much moving of memory as another plan for the same pool has.
+plan::Profile moving_as(plan::Profile profile, const Fit& other) {
+  if (!other.profile) return profile;
+  profile.host.moves_each = other.profile->host.moves_each;
+  profile.host.moved_share = other.profile->host.moved_share;
+  return profile;
+}
 
 }  // namespace
 
@@ -243,10 +256,17 @@ std::optional<Fit> PoolFitter::computing_again(std::int64_t capacity_bytes) cons
 
 std::optional<Fit> PoolFitter::thorough(std::int64_t capacity_bytes, const plan::Profile& profile,
                                         const Fit& found) const {
+  const plan::Profile times = moving_as(profile, found);
+  auto given = static_cast<double>(found.given_bytes);
   try {
-    Fit fit = this->fit(plan::PolicyKind::automatic, found.pool, found.given_bytes, &profile,
-                        plan::Effort::thorough);
-    if (fit.pool_bytes() <= capacity_bytes && fit.predicted_seconds() < found.predicted_seconds()) return fit;
+    // Other plans leave other gaps: where they are too many, it is given less.
+    for (int i = 0; i < kThoroughTries; ++i) {
+      Fit fit = this->fit(plan::PolicyKind::automatic, found.pool, static_cast<std::int64_t>(given), &times,
+                          plan::Effort::thorough);
+      if (fit.predicted_seconds() >= found.predicted_seconds()) break;
+      if (fit.pool_bytes() <= capacity_bytes) return fit;
+      given *= kLittleLess * static_cast<double>(capacity_bytes) / static_cast<double>(fit.pool_bytes());
+    }
   } catch (const plan::BudgetError&) {
     // Another policy's plan may be all that there is for so little.
   }
@@ -262,7 +282,26 @@ int PoolFitter::tries_of(int most) const {
 
 Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, const plan::Profile* profile,
                         const Fit& fallback) {
-  const std::shared_ptr<const PoolModel> pool = model(std::min(capacity_bytes, keep_bytes_));
+  std::optional<Fit> huge;
+  if (kind_ == PoolKind::paged && capacity_bytes >= kHugePool && profile != nullptr) {
+    huge = fullest_of(model(kHugeRounding), policy, capacity_bytes, profile, fallback);
+    const bool planning_takes_long = tries_of(kFullestTries) == kFewestTries;
+    if (huge && planning_takes_long) return std::move(*huge);
+  }
+  std::optional<Fit> fine =
+      fullest_of(model(std::min(capacity_bytes, keep_bytes_)), policy, capacity_bytes, profile, fallback);
+  if (huge && (!fine || judged_seconds(*huge) <= judged_seconds(*fine))) return std::move(*huge);
+  if (fine) return std::move(*fine);
+  Fit last = fallback;
+  if (profile != nullptr && last.training) predict(steps_, last, *profile);
+  return last;
+}
+
+std::optional<Fit> PoolFitter::fullest_of(const std::shared_ptr<const PoolModel>& pool,
+                                          plan::PolicyKind policy, std::int64_t capacity_bytes,
+                                          const plan::Profile* profile, const Fit& fallback) const {
+  std::optional<plan::Profile> times;
+  if (profile != nullptr) times = moving_as(*profile, fallback);
   std::optional<Fit> best;
   std::int64_t too_much = capacity_bytes + 1, too_little = 0;
   const std::int64_t step_bytes = capacity_bytes / 32;
@@ -280,7 +319,7 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
   for (int i = 0; i < (best ? tries : tries + kMoreTries) && given > too_little && given < too_much; ++i) {
     std::int64_t next = 0;
     try {
-      Fit found = fit(policy, pool, given, profile);
+      Fit found = fit(policy, pool, given, times ? &*times : nullptr);
       const double share = static_cast<double>(capacity_bytes) / static_cast<double>(found.pool_bytes());
       next = static_cast<std::int64_t>(static_cast<double>(given) * share * kLittleLess);
       if (found.pool_bytes() <= capacity_bytes) {
@@ -298,10 +337,7 @@ Fit PoolFitter::fullest(plan::PolicyKind policy, std::int64_t capacity_bytes, co
     if (too_much - too_little <= step_bytes) break;
     given = next > too_little && next < too_much ? next : (too_little + too_much) / 2;
   }
-  if (best) return std::move(*best);
-  Fit last = fallback;
-  if (profile != nullptr && last.training) predict(steps_, last, *profile);
-  return last;
+  return best;
 }
 
 }  // namespace penstock::fit

@@ -46,6 +46,10 @@ class PoolFitter {
   LongVector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, plan::Effort effort,
                                      std::int64_t first_tier_bytes) const;
   LongVector<PlannedStep> plan_steps(Fit& fit, const plan::Profile* profile, plan::Effort effort) const;
+  /// The fullest fit into a pool of this model; none: there is none.
+  std::optional<Fit> fullest_of(const std::shared_ptr<const PoolModel>& pool, plan::PolicyKind policy,
+                                std::int64_t capacity_bytes, const plan::Profile* profile,
+                                const Fit& fallback) const;
   /// The least that the policy can be given.
   std::int64_t least_given(plan::PolicyKind policy, const PoolModel& model) const;
   /// How often something is tried: less for long steps, so that the time grows about linearly with them.

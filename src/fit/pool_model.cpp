@@ -9,6 +9,7 @@
 #include "fit/packing.h"
 #include "memory/pack.h"
 #include "memory/packed_pool.h"
+#include "memory/units.h"
 #include "memory/virtual_pool.h"
 #include "tier/tier.h"
 
@@ -22,6 +23,8 @@ constexpr std::int64_t kTablesInMarginBytes = 8 * kMiB;
 /// A new pool has so much more of addresses and of memory for small slots than its plans need: others, in
 /// mid-run, leave other gaps.
 constexpr std::int64_t kSpareShare = 8;
+/// Small slots are swapped from this size on.
+constexpr std::int64_t kLeastSwappedBytes = 64 * kKiB;
 /// What plans are not given because small slots leave gaps: no more than all of these take.
 constexpr std::int64_t kSmallGapBytes = 512 * kKiB;
 
@@ -44,7 +47,9 @@ class VirtualModel final : public PoolModel {
     rule.footprint_bytes = [pool = rule_](std::int64_t bytes) {
       return pool.is_small(bytes) ? packed_bytes(bytes) : pool.footprint_bytes(bytes);
     };
-    rule.swappable = [pool = rule_](ir::StorageId, std::int64_t bytes) { return !pool.is_small(bytes); };
+    rule.swappable = [pool = rule_](ir::StorageId, std::int64_t bytes) {
+      return !pool.is_small(bytes) || bytes >= kLeastSwappedBytes;
+    };
     return rule;
   }
 
@@ -61,12 +66,14 @@ class VirtualModel final : public PoolModel {
 
   plan::Profile with_moves(plan::Profile profile, const PlannedStep& planned,
                            const PoolSize& size) const override {
-    profile.host.moves_each = moves_each(planned, map_, rule_, size);
+    const MoveCount count = count_moves(planned, map_, rule_, size);
+    profile.host.moves_each = count.moves_each;
+    profile.host.moved_share = count.moved_share;
     return profile;
   }
 
   // Pages that were moved in parts are small ones from then on.
-  double slowdown() const override { return 1.03; }
+  double slowdown() const override { return rule_.grain_bytes() < kHugePage ? 1.08 : 1; }
 
   std::unique_ptr<Pool> make_pool(const PoolSize& size) const override {
     return std::make_unique<VirtualPool>(
@@ -104,7 +111,7 @@ class PackedModel final : public PoolModel {
 
   plan::Profile with_moves(plan::Profile profile, const PlannedStep& /*planned: nothing moves*/,
                            const PoolSize& /*size*/) const override {
-    profile.host.moves_each = 0;
+    profile.host.moves_each = profile.host.moved_share = 0;
     return profile;
   }
 

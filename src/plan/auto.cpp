@@ -25,6 +25,8 @@ constexpr int kPlannedOps = 160000, kPlannedThoroughly = 640000;
 constexpr int kFewestPlans = 24;
 /// The same for changing families in a thorough search.
 constexpr int kPlannedInFamilies = 4800000;
+/// A step that takes so many times as long as its ops is searched from a second start.
+constexpr double kLosesMuch = 1.1;
 /// So many plans at most before what was found is polished.
 constexpr int kSearchPlans = 400;
 /// Where the tier's space is limited: how often more or less is dropped until that suffices, which share of
@@ -182,7 +184,10 @@ class Search {
     Trial best = segments.climb(joint.seconds < segmented.seconds ? joint : segmented);
     if (!thorough_ || best.again_seconds.empty()) return;  // it does not fit
     contest_.allow(family_plans_);
-    FamilySearch(trials_, droppable_).search(best);
+    FamilySearch families(trials_, droppable_);
+    families.search(best);
+    // Another start may end elsewhere.
+    if (contest_.best_seconds() > kLosesMuch * contest_.compute_seconds()) families.search(joint);
   }
 
   /// Every set of values to be made anew, where there are few: by the bits of a number.

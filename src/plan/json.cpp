@@ -59,8 +59,8 @@ void check_profile(const Profile& profile) {
   }
   for (const double seconds :
        {profile.host.mapping_seconds, profile.host.mapping_seconds_per_byte, profile.host.moves_each,
-        profile.host.transfer_seconds, profile.host.transfer_seconds_per_byte, profile.tier.latency_seconds,
-        profile.link.latency_seconds, profile.link.message_seconds}) {
+        profile.host.moved_share, profile.host.transfer_seconds, profile.host.transfer_seconds_per_byte,
+        profile.tier.latency_seconds, profile.link.latency_seconds, profile.link.message_seconds}) {
     check_seconds(seconds, "a time of the host, the tier or the link");
   }
   for (std::size_t op = 0; op < profile.op_seconds.size(); ++op) {
@@ -162,6 +162,7 @@ std::string profile_to_json(const Profile& profile) {
   json["host"] = {{"mapping_seconds", profile.host.mapping_seconds},
                   {"mapping_seconds_per_byte", profile.host.mapping_seconds_per_byte},
                   {"moves_each", profile.host.moves_each},
+                  {"moved_share", profile.host.moved_share},
                   {"transfer_seconds", profile.host.transfer_seconds},
                   {"transfer_seconds_per_byte", profile.host.transfer_seconds_per_byte}};
   json["tier"] = {{"read_bandwidth", profile.tier.read_bandwidth},
@@ -194,6 +195,7 @@ Profile profile_from_json(const std::string& text, const std::string& source) {
     profile.host.mapping_seconds = host.at("mapping_seconds").get<double>();
     profile.host.mapping_seconds_per_byte = host.at("mapping_seconds_per_byte").get<double>();
     profile.host.moves_each = host.value("moves_each", 1.0);
+    profile.host.moved_share = host.value("moved_share", 1.0);
     profile.host.transfer_seconds = host.at("transfer_seconds").get<double>();
     profile.host.transfer_seconds_per_byte = host.at("transfer_seconds_per_byte").get<double>();
     const ReadJson& tier = json.at("tier");

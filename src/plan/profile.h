@@ -35,8 +35,9 @@ struct LinkProfile {
 /// What the thread that computes spends beside the ops.
 struct HostProfile {
   double mapping_seconds = 0;            ///< of a move of memory from one storage to another
-  double mapping_seconds_per_byte = 0;   ///< more for each byte that a storage or scratch is given
+  double mapping_seconds_per_byte = 0;   ///< more for each byte that moves
   double moves_each = 1;                 ///< how often memory is moved to give a storage or scratch some
+  double moved_share = 1;                ///< how much of what they are given has to move
   double transfer_seconds = 0;           ///< to start a transfer
   double transfer_seconds_per_byte = 0;  ///< by which ops are slower beside transfers, for each byte moved
   bool operator==(const HostProfile&) const = default;

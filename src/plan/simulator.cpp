@@ -118,7 +118,7 @@ class Simulator : public PlanVisitor {
     if (!problem_.remaps) return;
     const HostProfile& host = profile_.host;
     spend(host.moves_each * host.mapping_seconds +
-          static_cast<double>(bytes) * host.mapping_seconds_per_byte);
+          host.moved_share * static_cast<double>(bytes) * host.mapping_seconds_per_byte);
   }
 
   /// What compute loses while it is under way is taken off at once.

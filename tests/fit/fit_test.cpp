@@ -19,8 +19,8 @@ namespace {
 
 /// A training step; its forward ops alone are the evaluation.
 struct Subject {
-  explicit Subject(std::uint64_t seed, int layers = 9)
-      : training(run::toy_executable(plan::random_step(seed, {layers, 65536, true}))) {
+  explicit Subject(std::uint64_t seed, int layers = 9, int most_elements = 65536)
+      : training(run::toy_executable(plan::random_step(seed, {layers, most_elements, true}))) {
     steps.training = &training;
   }
 
@@ -117,6 +117,27 @@ TEST(Fit, WhereMuchIsLostTheSearchGoesOn) {
     faster += fit.predicted_seconds() < 0.99 * quick_seconds ? 1 : 0;
   }
   EXPECT_GT(faster, 0);
+}
+
+/// Where moving small pages takes time and huge ones waste little, the pool is one of huge pages.
+TEST(Fit, ALargePoolIsOfHugePages) {
+  int huge = 0;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const Subject subject(seed, 14, 1 << 25);
+    const std::int64_t smallest = subject.smallest(PoolKind::paged);
+    const std::int64_t all = in_memory_bytes(subject.steps, subject.request(0, PoolKind::paged));
+    for (const std::int64_t budget : {smallest + (all - smallest) / 2, smallest}) {
+      const Request request = subject.request(budget, PoolKind::paged, Policy::automatic);
+      plan::Profile profile =
+          plan::random_profile(first_fit(subject.steps, request).training->problem, seed, 1e9);
+      profile.host.mapping_seconds_per_byte = 1e-10;
+      const Fit fit = best_fit(subject.steps, request, &profile);
+      EXPECT_LE(fit.pool_bytes(), budget - 1000);
+      EXPECT_TRUE(plan::check(fit.training->problem, fit.training->plan).ok);
+      if (fit.pool->grain_bytes() == std::int64_t{2} << 20) ++huge;
+    }
+  }
+  EXPECT_GE(huge, 4);
 }
 
 TEST(Fit, AutoIsNeverPredictedSlowerThanWindowInTheSamePool) {

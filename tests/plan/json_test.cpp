@@ -119,6 +119,7 @@ TEST(ProfileJson, RefusesAbsurdNumbers) {
   refused([](Profile& bad) { bad.tier.read_bandwidth = 1e-300; });
   refused([](Profile& bad) { bad.tier.write_bandwidth_together = 1e300; });
   refused([](Profile& bad) { bad.host.moves_each = 1e18; });
+  refused([](Profile& bad) { bad.host.moved_share = -1; });
   refused([](Profile& bad) { bad.link.message_seconds = 1e9; });
   refused([](Profile& bad) { bad.link.latency_seconds = -1; });
 }

@@ -79,7 +79,12 @@ TEST(Simulator, CountsWhatTheHostDoesBetweenOps) {
     Profile profile = random_profile(problem, seed, 1e15);
     profile.tier.latency_seconds = 0;
     const double before = simulate(problem, plan, profile).step_seconds;
-    profile.host = {1e-3, 1e-9, 3, 1e-2, 1e-8};
+    profile.host = {.mapping_seconds = 1e-3,
+                    .mapping_seconds_per_byte = 1e-9,
+                    .moves_each = 3,
+                    .moved_share = 0.25,
+                    .transfer_seconds = 1e-2,
+                    .transfer_seconds_per_byte = 1e-8};
     double host = 0, slowed = 0;
     for (const Instruction& in : plan.instructions) {
       const bool transfers = in.action == Action::swap_in || in.action == Action::swap_out;
@@ -88,7 +93,7 @@ TEST(Simulator, CountsWhatTheHostDoesBetweenOps) {
       if (in.action == Action::run) {
         bytes = problem.op(in.id).scratch_bytes[static_cast<std::size_t>(in.variant)];
       }
-      if (bytes > 0) host += 3 * 1e-3 + 1e-9 * static_cast<double>(bytes);
+      if (bytes > 0) host += 3 * 1e-3 + 0.25 * 1e-9 * static_cast<double>(bytes);
       if (!transfers) continue;
       host += 1e-2;
       slowed += 1e-8 * static_cast<double>(problem.storage(in.id).size_bytes);

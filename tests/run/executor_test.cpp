@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "fit/move_count.h"
 #include "fit/offset_check.h"
@@ -248,10 +249,45 @@ TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
       if (in.action == plan::Action::run && problem.op(in.id).scratch_bytes[0] > 0) ++times;
     }
     const double seen = static_cast<double>(pool.moves() - before) / kSteps / static_cast<double>(times);
-    const double rehearsed = fit::moves_each(planned, map, rule, layout.size);
+    const double rehearsed = fit::count_moves(planned, map, rule, layout.size).moves_each;
     // How memory lay when it began may differ, and with it how it is cut later on.
     EXPECT_NEAR(rehearsed, seen, 0.25 * seen + 0.1) << seed;
   }
+}
+
+/// A pool that moves whole huge pages: what is smaller shares memory that stays, and is swapped all the same.
+TEST(Executor, APoolOfHugePagesChangesNoBit) {
+  std::int64_t small_swaps = 0;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const lower::Executable step = toy_executable(plan::random_step(seed, {7, 200000, true}));
+    const Outcome expected = reference(step, 3);
+    const lower::Executable* const all[] = {&step};
+    StorageMap map = map_slots(all);
+    const std::shared_ptr<const fit::PoolModel> model = fit::make_virtual_model(map, std::int64_t{32} << 30);
+    EXPECT_EQ(model->grain_bytes(), 2 * kMiB);
+    plan::Problem problem = fit::step_problem(step, map, model->rule(std::int64_t{1} << 40));
+    problem.budget_bytes = plan::smallest_bytes(problem);
+    plan::Plan plan = plan::plan_window(problem);
+    plan::prove(problem, plan);
+    const fit::PlannedStep planned{&step, &problem, &plan};
+    const fit::Layout layout = model->lay_out({&planned, 1}, {});
+    plan.offsets = layout.offsets.front();
+    plan.homes = layout.homes;
+    const plan::Plan* const plans[] = {&plan};
+    map_extents(map, plans);
+    for (const plan::Instruction& in : plan.instructions) {
+      const bool swaps = in.action == plan::Action::swap_in;
+      if (swaps && problem.storage(in.id).size_bytes <= kMiB / 2) ++small_swaps;
+    }
+    const fit::MoveCount moves =
+        fit::count_moves(planned, map, VirtualPoolRule(model->rounding_bytes()), layout.size);
+    EXPECT_LE(moves.moved_share, 1.0 / 8) << "huge pages move as a whole";
+    const std::unique_ptr<Pool> pool = poisoned_pool(map, *model, layout.size);
+    LazyTier tier(map.extents());
+    Executor executor(*pool, map, &tier, plan.homes);
+    EXPECT_TRUE(run_steps(executor, step, plan, 3) == expected) << seed;
+  }
+  EXPECT_GT(small_swaps, 0);
 }
 
 TEST(Executor, WritingOverWhatIsMadeAnewChangesNoBit) {
