@@ -21,8 +21,6 @@ using plan::PolicyKind;
 
 /// How often a step is planned again, for less each time, until it fits a pool that is there.
 constexpr int kRefitTries = 3;
-/// The same where each time takes seconds.
-constexpr int kLongRefitTries = 1;
 
 /// The pools that the request allows, the one first that is taken where both are as good.
 LongVector<PoolKind> pools_of(const Request& request) {
@@ -320,7 +318,6 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
   }
   plan::Plan plan;
   const PlannedStep planned{steps.training, &problem, &plan};
-  const int tries = options.effort == plan::Effort::thorough ? kLongRefitTries : kRefitTries;
   // Another plan leaves other gaps: where they are too many, it is given less.
   for (int i = 0;; ++i) {
     plan = plan::make_plan(problem, options);
@@ -328,7 +325,7 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
     plan.offsets = std::move(layout.offsets.front());
     plan.homes = std::move(layout.homes);
     if (now.size.holds(layout.size)) break;
-    if (i == tries) throw plan::BudgetError(plan.policy, layout.size.pool_bytes, now.pool_bytes());
+    if (i == kRefitTries) throw plan::BudgetError(plan.policy, layout.size.pool_bytes, now.pool_bytes());
     problem.budget_bytes = static_cast<std::int64_t>(static_cast<double>(problem.budget_bytes) *
                                                      share_that_fits(now.size, layout.size) * 0.99);
   }
