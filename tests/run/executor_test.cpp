@@ -212,6 +212,29 @@ TEST(Executor, PlacesThatChangeChangeNoBit) {
   EXPECT_GT(elsewhere, 10);
 }
 
+struct LaidOut {
+  plan::Problem problem;
+  plan::Plan plan;
+  fit::Layout layout;
+};
+
+/// The window's plan for the smallest budget, at the model's offsets; what it swaps has its extents.
+LaidOut lay_out_smallest(const lower::Executable& step, StorageMap& map, const fit::PoolModel& model) {
+  LaidOut made;
+  auto& [problem, plan, layout] = made;
+  problem = fit::step_problem(step, map, model.rule(kPlenty));
+  problem.budget_bytes = plan::smallest_bytes(problem);
+  plan = plan::plan_window(problem);
+  plan::prove(problem, plan);
+  const fit::PlannedStep planned{&step, &problem, &plan};
+  layout = model.lay_out({&planned, 1}, {});
+  plan.offsets = layout.offsets.front();
+  plan.homes = layout.homes;
+  const plan::Plan* const plans[] = {&plan};
+  map_extents(map, plans);
+  return made;
+}
+
 TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     const lower::Executable step =
@@ -219,16 +242,9 @@ TEST(Executor, MovesMemoryAsOftenAsARehearsal) {
     const lower::Executable* const all[] = {&step};
     StorageMap map = map_slots(all);
     const std::shared_ptr<const fit::PoolModel> model = fit::make_virtual_model(map, kSmall);
-    plan::Problem problem = fit::step_problem(step, map, model->rule(kPlenty));
-    problem.budget_bytes = plan::smallest_bytes(problem);
-    plan::Plan plan = plan::plan_window(problem);
-    plan::prove(problem, plan);
+    const LaidOut laid_out = lay_out_smallest(step, map, *model);
+    const auto& [problem, plan, layout] = laid_out;
     const fit::PlannedStep planned{&step, &problem, &plan};
-    const fit::Layout layout = model->lay_out({&planned, 1}, {});
-    plan.offsets = layout.offsets.front();
-    plan.homes = layout.homes;
-    const plan::Plan* const plans[] = {&plan};
-    map_extents(map, plans);
     const VirtualPoolRule rule(kSmall);
     VirtualPool pool(map.slot_bytes, rule,
                      {layout.size.small_bytes, layout.size.paged_bytes, layout.size.address_bytes}, false);
@@ -265,16 +281,9 @@ TEST(Executor, APoolOfHugePagesChangesNoBit) {
     StorageMap map = map_slots(all);
     const std::shared_ptr<const fit::PoolModel> model = fit::make_virtual_model(map, std::int64_t{32} << 30);
     EXPECT_EQ(model->grain_bytes(), 2 * kMiB);
-    plan::Problem problem = fit::step_problem(step, map, model->rule(std::int64_t{1} << 40));
-    problem.budget_bytes = plan::smallest_bytes(problem);
-    plan::Plan plan = plan::plan_window(problem);
-    plan::prove(problem, plan);
+    const LaidOut laid_out = lay_out_smallest(step, map, *model);
+    const auto& [problem, plan, layout] = laid_out;
     const fit::PlannedStep planned{&step, &problem, &plan};
-    const fit::Layout layout = model->lay_out({&planned, 1}, {});
-    plan.offsets = layout.offsets.front();
-    plan.homes = layout.homes;
-    const plan::Plan* const plans[] = {&plan};
-    map_extents(map, plans);
     for (const plan::Instruction& in : plan.instructions) {
       const bool swaps = in.action == plan::Action::swap_in;
       if (swaps && problem.storage(in.id).size_bytes <= kMiB / 2) ++small_swaps;
