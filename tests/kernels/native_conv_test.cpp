@@ -2,6 +2,7 @@
 #include <omp.h>
 
 #include "kernels/kernel.h"
+#include "kernels/native/conv_kernels.h"
 #include "kernels/op_cases.h"
 #include "kernels/run_case.h"
 
@@ -67,16 +68,19 @@ OpCase uneven_case() {
   return grouped_case("groups_of_four_uneven", {2, 16, 16, 9, 16}, attrs, 3, 4, false);
 }
 
-/// All channel counts in whole blocks of eight: what our own convolutions are for.
+/// All channel counts in whole blocks of eight, some of sixteen: what our own convolutions are for.
 std::vector<OpCase> cases() {
   const auto same = conv_attrs(1, 1);
   return {
       conv_case("winograd", {3, 16, 32, 9, 12}, same, 3, false),
       conv_case("winograd_bias_relu", {2, 24, 40, 8, 7}, conv_attrs(1, 1, 1, true), 3, true),
-      conv_case("winograd_valid", {2, 32, 16, 10, 9}, conv_attrs(1, 0), 3, false),
-      conv_case("winograd_full", {2, 16, 16, 6, 5}, conv_attrs(1, 2), 3, true),
-      conv_case("winograd_one_tile", {1, 16, 24, 2, 2}, same, 3, false),
-      conv_case("winograd_many_channels", {1, 280, 16, 5, 5}, same, 3, false),
+      conv_case("winograd_valid", {6, 32, 16, 10, 9}, conv_attrs(1, 0), 3, false),
+      conv_case("winograd_full", {6, 16, 16, 6, 6}, conv_attrs(1, 2), 3, true),
+      conv_case("winograd_one_tile", {24, 16, 24, 2, 2}, same, 3, false),
+      conv_case("winograd_many_channels", {3, 280, 16, 8, 8}, same, 3, false),
+      conv_case("winograd_three_blocks_of_sixteen", {3, 32, 48, 8, 7}, conv_attrs(1, 1, 1, true), 3, true),
+      conv_case("winograd_more_than_a_panel", {3, 272, 48, 8, 8}, same, 3, false),
+      conv_case("winograd_one_tile_of_sixteen", {40, 16, 48, 2, 2}, same, 3, true),
       conv_case("winograd_many_tiles", {2, 16, 16, 31, 33}, same, 3, false),
       conv_case("one_by_one", {3, 16, 72, 5, 7}, conv_attrs(1, 0), 1, false),
       conv_case("one_by_one_bias", {1, 8, 8, 3, 3}, conv_attrs(1, 0), 1, true),
@@ -124,6 +128,40 @@ TEST_P(NativeConvTest, ThreadsChangeNoBit) {
   const auto one = run_case(*backend, GetParam());
   omp_set_num_threads(threads);
   EXPECT_EQ(difference(one, three, 0), "");
+}
+
+/// A 3x3 convolution of stride one as Winograd's kernels see it.
+kernels::native::ConvShape winograd_shape(const Size& size, std::int64_t padding) {
+  kernels::native::ConvShape shape;
+  shape.lanes = kernels::native::winograd_lanes();
+  shape.images = size.images;
+  shape.in_blocks = size.in / shape.lanes;
+  shape.out_blocks = size.out / shape.lanes;
+  shape.in = {1, size.height, size.width};
+  shape.out = {1, size.height + 2 * padding - 2, size.width + 2 * padding - 2};
+  shape.kernel = {1, 3, 3};
+  shape.padding = {0, padding, padding};
+  return shape;
+}
+
+TEST(Winograd, DoesTheCasesThatBearItsName) {
+  int counted = 0;
+  for (const OpCase& c : cases()) {
+    if (!c.name.starts_with("winograd")) continue;
+    const ir::Shape& x = c.inputs[0].shape;
+    const Size size{x[0], x[1], c.inputs[1].shape[0], x[2], x[3]};
+    const std::int64_t lanes = kernels::native::winograd_lanes();
+    if (size.in % lanes != 0 || size.out % lanes != 0) continue;
+    const auto& attrs = c.attrs.get<ir::ConvAttrs>();
+    EXPECT_TRUE(kernels::native::suits_winograd(winograd_shape(size, attrs.padding_begin[0]))) << c.name;
+    ++counted;
+  }
+  EXPECT_GE(counted, 7);
+}
+
+TEST(Winograd, IsNotWorthItsTransformedWeightsForAFewSmallImages) {
+  EXPECT_FALSE(kernels::native::suits_winograd(winograd_shape({4, 512, 512, 2, 2}, 1)));
+  EXPECT_TRUE(kernels::native::suits_winograd(winograd_shape({16, 512, 512, 7, 7}, 1)));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NativeConvTest, ::testing::ValuesIn(cases()),

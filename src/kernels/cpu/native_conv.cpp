@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "kernels/cpu/channel_layout.h"
 #include "kernels/cpu/conv_problem.h"
@@ -7,33 +8,36 @@
 namespace penstock::kernels::cpu {
 namespace {
 
-/// [O, C, k...] as [O/8, C/8, k..., 8 in, 8 out]: also what the library likes best for AVX2.
-MemoryDesc blocked_weights(const Dims& dims) {
-  using Tag = dnnl::memory::format_tag;
-  const Tag tag = dims.size() == 3 ? Tag::ABc8b8a : dims.size() == 4 ? Tag::ABcd8b8a : Tag::ABcde8b8a;
-  return {dims, dnnl::memory::data_type::f32, tag};
+using Tag = dnnl::memory::format_tag;
+
+/// [O, C, k...] as [O/b, C/b, k..., b in, b out] for blocks of `lanes`: also what the library likes best.
+MemoryDesc blocked_weights(const Dims& dims, std::int64_t lanes) {
+  constexpr std::array kEight{Tag::ABc8b8a, Tag::ABcd8b8a, Tag::ABcde8b8a};
+  constexpr std::array kSixteen{Tag::ABc16b16a, Tag::ABcd16b16a, Tag::ABcde16b16a};
+  return {dims, dnnl::memory::data_type::f32, (lanes == 8 ? kEight : kSixteen).at(dims.size() - 3)};
 }
 
-MemoryDesc blocked_activations(const Dims& dims) {
-  using Tag = dnnl::memory::format_tag;
-  const Tag tag = dims.size() == 3 ? Tag::aBc8b : dims.size() == 4 ? Tag::aBcd8b : Tag::aBcde8b;
-  return {dims, dnnl::memory::data_type::f32, tag};
+MemoryDesc blocked_activations(const Dims& dims, std::int64_t lanes) {
+  constexpr std::array kEight{Tag::aBc8b, Tag::aBcd8b, Tag::aBcde8b};
+  constexpr std::array kSixteen{Tag::aBc16b, Tag::aBcd16b, Tag::aBcde16b};
+  return {dims, dnnl::memory::data_type::f32, (lanes == 8 ? kEight : kSixteen).at(dims.size() - 3)};
 }
 
-/// Whether the input is in blocks of eight channels, or plain and so reordered in any case.
-bool fits_blocks(const Request& request, std::size_t input) {
+/// Whether the input is in blocks of so many channels, or plain and so reordered in any case.
+bool fits_blocks(const Request& request, std::size_t input, std::int64_t lanes) {
   const auto view = view_of(request.input(input).shape, request.given_or_plain(input));
-  return view && (view->block == 8 || view->block == 1);
+  return view && (view->block == lanes || view->block == 1);
 }
 
-native::ConvShape shape_of(const ConvProblem& problem) {
+native::ConvShape shape_of(const ConvProblem& problem, std::int64_t lanes) {
   const Dims src = problem.src.plain.get_dims();
   const Dims dst = problem.dst.plain.get_dims();
   const Dims weights = problem.weights.plain.get_dims();
   native::ConvShape shape;
   shape.images = src[0];
-  shape.in_blocks = src[1] / 8;
-  shape.out_blocks = dst[1] / 8;
+  shape.lanes = lanes;
+  shape.in_blocks = src[1] / lanes;
+  shape.out_blocks = dst[1] / lanes;
   for (std::size_t i = 2; i < src.size(); ++i) {
     const std::size_t axis = i + 3 - src.size();
     shape.in[axis] = src[i];
@@ -53,7 +57,6 @@ std::int64_t channels_together(const Request& request, std::size_t input) {
 }
 
 MemoryDesc images_in_blocks(const Dims& dims, std::int64_t block) {
-  using Tag = dnnl::memory::format_tag;
   const Tag tag = block == 8 ? Tag::aBcd8b : block == 16 ? Tag::aBcd16b : Tag::acdb;
   return {dims, dnnl::memory::data_type::f32, tag};
 }
@@ -99,7 +102,8 @@ std::optional<Selection> select_native_conv(const Request& request) {
     auto grouped = select_grouped_conv(request);
     return grouped ? std::move(grouped) : select_depthwise(request);
   }
-  if (!native::has_conv_kernels() || has_wide_vectors()) return std::nullopt;
+  if (!native::has_conv_kernels()) return std::nullopt;
+  const std::int64_t lanes = native::winograd_lanes();
   if (request.op.kind == ir::OpKind::conv_transpose ||
       request.op.kind == ir::OpKind::conv_transpose_backward_data ||
       request.op.kind == ir::OpKind::conv_transpose_backward_weights) {
@@ -107,19 +111,21 @@ std::optional<Selection> select_native_conv(const Request& request) {
   }
   const ConvProblem problem(request);
   for (const ConvTensor* tensor : {&problem.src, &problem.dst}) {
-    if (tensor->plain.get_dims()[1] % 8 != 0) return std::nullopt;
-    if (!tensor->output && !fits_blocks(request, tensor->index)) return std::nullopt;
+    if (tensor->plain.get_dims()[1] % lanes != 0) return std::nullopt;
+    if (!tensor->output && !fits_blocks(request, tensor->index, lanes)) return std::nullopt;
   }
-  const native::ConvShape shape = shape_of(problem);
+  const native::ConvShape shape = shape_of(problem, lanes);
   const bool winograd = native::suits_winograd(shape);
-  if (!winograd && problem.direction != ConvProblem::Direction::backward_weights) return std::nullopt;
+  // Of the others, AVX-512's weight gradients are the library's.
+  const bool own_gradient = problem.direction == ConvProblem::Direction::backward_weights && lanes == 8;
+  if (!winograd && !own_gradient) return std::nullopt;
   Selection selection = request.plain_selection();
   const auto put = [&](const ConvTensor& tensor, const MemoryDesc& desc) {
     (tensor.output ? selection.outputs : selection.inputs)[tensor.index] = make_layout(desc, tensor.plain);
   };
-  put(problem.src, blocked_activations(problem.src.plain.get_dims()));
-  put(problem.weights, blocked_weights(problem.weights.plain.get_dims()));
-  put(problem.dst, blocked_activations(problem.dst.plain.get_dims()));
+  put(problem.src, blocked_activations(problem.src.plain.get_dims(), lanes));
+  put(problem.weights, blocked_weights(problem.weights.plain.get_dims(), lanes));
+  put(problem.dst, blocked_activations(problem.dst.plain.get_dims(), lanes));
   switch (problem.direction) {
     case ConvProblem::Direction::forward:
       selection.kernel = native::make_winograd_conv(shape, problem.relu);

@@ -6,24 +6,38 @@
 
 #include "kernels/native/channel_view.h"
 #include "kernels/native/simd/table.h"
+#include "kernels/native/wide_table.h"
 
 namespace penstock::kernels::native {
+
+namespace {
+
+const WinogradTable& winograd() {
+  return wide() != nullptr ? wide()->winograd : simd().winograd;
+}
+
+}  // namespace
 
 bool has_conv_kernels() {
   return simd().has_fma;
 }
 
+std::int64_t winograd_lanes() {
+  return winograd().lanes;
+}
+
 namespace {
 
-/// Tiles at a time: as many as keep a thread's scratch near two megabytes, in whole groups of six.
+/// Tiles at a time: as many as keep a thread's scratch near two megabytes, in whole groups.
 std::int64_t block_tiles(const ConvShape& shape) {
   constexpr std::int64_t kFloats = std::int64_t{3} << 18;
-  const std::int64_t per_tile = 16 * 8 * (shape.in_blocks + shape.out_blocks);
-  return std::clamp<std::int64_t>(kFloats / per_tile / 6 * 6, 24, 96);
+  const std::int64_t per_tile = 16 * shape.lanes * (shape.in_blocks + shape.out_blocks);
+  const std::int64_t group = winograd().group_tiles;
+  return std::clamp<std::int64_t>(kFloats / per_tile / group * group, 24 / group * group, 96 / group * group);
 }
 
 ChannelView gradient_view(const ConvShape& shape) {
-  return {shape.images, shape.out_blocks, shape.out_positions(), 8, shape.out_blocks * 8};
+  return {shape.images, shape.out_blocks, shape.out_positions(), shape.lanes, shape.out_blocks * shape.lanes};
 }
 
 std::int64_t sums_bytes(const ChannelView& view) {
@@ -37,8 +51,8 @@ std::shared_ptr<const Kernel> make_winograd(const ConvShape& shape, bool turned,
   conv.relu = relu;
   conv.threads = omp_get_max_threads();
   conv.block_tiles = block_tiles(shape);
-  conv.scratch_floats = simd().winograd_thread_floats(shape, conv.block_tiles);
-  const std::int64_t weights = simd().winograd_weight_floats(shape);
+  conv.scratch_floats = winograd().thread_floats(shape, conv.block_tiles);
+  const std::int64_t weights = winograd().weight_floats(shape);
   const std::int64_t scratch_bytes = (weights + conv.threads * conv.scratch_floats) * 4;
   return make_kernel(
       [conv, weights](const KernelArgs& args) {
@@ -49,7 +63,7 @@ std::shared_ptr<const Kernel> make_winograd(const ConvShape& shape, bool turned,
         run.y = floats_out(args, 0);
         run.transformed = static_cast<float*>(args.scratch);
         run.scratch = run.transformed + weights;
-        simd().winograd_conv(run);
+        winograd().conv(run);
       },
       {}, scratch_bytes);
 }
@@ -62,14 +76,19 @@ bool suits_winograd(const ConvShape& shape) {
                     shape.dilation == ones && shape.in[0] == 1 && shape.padding[1] <= 2 &&
                     shape.padding[2] <= 2;
   if (!fits) return false;
-  // Cycles of either way: two products of eight lanes each; a transformed tile takes some forty a block.
+  // Cycles of either way: two products of vectors each; a transformed tile takes some forty a block.
+  // Transformed weights, 64 bytes each, are written and read at some sixteen bytes a cycle: much where images
+  // are few and small.
   const auto in = static_cast<double>(shape.in_blocks);
   const auto out = static_cast<double>(shape.out_blocks);
+  const auto lanes = static_cast<double>(shape.lanes);
   const std::int64_t tile_rows = (shape.out[1] + 1) / 2;
   const std::int64_t tile_columns = (shape.out[2] + 1) / 2;
-  const auto tiles = static_cast<double>(tile_rows * tile_columns);
-  const double direct = static_cast<double>(shape.out_positions()) * 9 * in * out * 4;
-  const double winograd = tiles * (16 * in * out * 4 + 40 * (in + out));
+  const auto tiles = static_cast<double>(shape.images * tile_rows * tile_columns);
+  const double products = in * out * lanes / 2;
+  const double direct = static_cast<double>(shape.images * shape.out_positions()) * 9 * products;
+  const double weights = in * out * lanes * lanes * 8;
+  const double winograd = tiles * (16 * products + 40 * (in + out)) + weights;
   return winograd < 0.9 * direct;
 }
 
@@ -91,10 +110,10 @@ std::shared_ptr<const Kernel> make_winograd_backward_weights(const ConvShape& sh
   // Eight megabytes of transformed tiles at a time.
   constexpr std::int64_t kFloats = std::int64_t{1} << 21;
   conv.block_tiles =
-      std::clamp<std::int64_t>(kFloats / (128 * (shape.in_blocks + shape.out_blocks)), 48, 192);
+      std::clamp<std::int64_t>(kFloats / (16 * shape.lanes * (shape.in_blocks + shape.out_blocks)), 48, 192);
   const ChannelView view = gradient_view(shape);
   const std::int64_t scratch_bytes =
-      std::max(simd().winograd_gradient_floats(shape, conv.block_tiles) * 4, bias ? sums_bytes(view) : 0);
+      std::max(winograd().gradient_floats(shape, conv.block_tiles) * 4, bias ? sums_bytes(view) : 0);
   return make_kernel(
       [conv, view](const KernelArgs& args) {
         WinogradGradient run = conv;
@@ -102,7 +121,7 @@ std::shared_ptr<const Kernel> make_winograd_backward_weights(const ConvShape& sh
         run.dy = floats_in(args, 1);
         run.dw = floats_out(args, 0);
         run.scratch = static_cast<float*>(args.scratch);
-        simd().winograd_gradient(run);
+        winograd().gradient(run);
         if (args.outputs.size() > 1) {
           simd().channel_sums(view, run.dy, static_cast<double*>(args.scratch), floats_out(args, 1));
         }

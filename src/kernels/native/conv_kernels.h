@@ -10,6 +10,8 @@ namespace penstock::kernels::native {
 /// Whether the processor has the instructions that these are made of.
 bool has_conv_kernels();
 
+/// Channels of a block in Winograd's kernels: as many as a vector has.
+std::int64_t winograd_lanes();
 /// Whether a convolution is one that Winograd's method does faster than the definition.
 bool suits_winograd(const ConvShape& shape);
 /// x, w, (b) -> y.

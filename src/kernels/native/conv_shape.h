@@ -5,12 +5,13 @@
 
 namespace penstock::kernels::native {
 
-/// A convolution without groups over tensors in blocks of eight channels, weights [O/8, C/8, k..., 8 in, 8
-/// out]. One to three spatial axes; absent ones come first and have extent one.
+/// A convolution without groups over tensors in blocks of channels, weights [O/b, C/b, k..., b in, b out].
+/// One to three spatial axes; absent ones come first and have extent one.
 struct ConvShape {
   using Axes = std::array<std::int64_t, 3>;
 
   std::int64_t images = 0;
+  std::int64_t lanes = 8;  ///< channels of a block: b
   std::int64_t in_blocks = 0;
   std::int64_t out_blocks = 0;
   Axes in{1, 1, 1};

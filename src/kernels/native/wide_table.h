@@ -3,6 +3,7 @@
 #include "kernels/native/attention.h"
 #include "kernels/native/grouped.h"
 #include "kernels/native/rows.h"
+#include "kernels/native/winograd.h"
 
 namespace penstock::kernels::native {
 
@@ -17,6 +18,7 @@ struct WideTable {
   void (*gelu)(GateFunction function, std::int64_t count, const float* x, float* y);
   void (*gelu_backward)(GateFunction function, std::int64_t count, const float* x, const float* dy,
                         float* dx);
+  WinogradTable winograd;
 };
 
 /// Null where the processor has no AVX-512, or oneDNN is told not to use it (ONEDNN_MAX_CPU_ISA): one word

@@ -13,8 +13,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_property(SOURCE ${CMAKE_CURRENT_LIST_DIR}/table.cpp
                APPEND PROPERTY COMPILE_DEFINITIONS PENSTOCK_HAS_AVX2_BUILD)
 
-  # What is written for AVX-512 alone.
-  file(GLOB wide_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../wide/*.cpp)
+  # What is written for AVX-512 alone, and what serves any width of vectors.
+  file(GLOB wide_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../wide/*.cpp
+       ${CMAKE_CURRENT_LIST_DIR}/winograd*.cpp)
   add_library(penstock_kernels_avx512 OBJECT ${wide_sources})
   target_include_directories(penstock_kernels_avx512 PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(penstock_kernels_avx512 PRIVATE

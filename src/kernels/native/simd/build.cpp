@@ -1,4 +1,4 @@
-#include "kernels/native/simd/loops.h"
+#include "kernels/native/simd/winograd_table.h"
 
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 
@@ -29,11 +29,7 @@ const SimdTable& table() {
                                     sgd,
                                     adam,
                                     conv_gradient,
-                                    winograd_conv,
-                                    winograd_weight_floats,
-                                    winograd_thread_floats,
-                                    winograd_gradient,
-                                    winograd_gradient_floats,
+                                    kWinograd,
                                     kHasFma};
   return kTable;
 }

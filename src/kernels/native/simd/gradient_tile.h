@@ -1,13 +1,13 @@
 #pragma once
 
+#include "kernels/native/simd/channel_lanes.h"
 #include "kernels/native/simd/threads.h"
-#include "kernels/native/simd/vector8.h"
 
-/// A tile of a product summed over positions: 4 input channels by up to 3 blocks of output channels, held in
-/// registers while the positions go by.
+/// A tile of a product summed over positions: 4 input channels (8 where there are twice the registers) by up
+/// to 3 blocks of output channels, held in registers while the positions go by.
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 
-inline constexpr std::int64_t kTileInputs = 4;
+inline constexpr std::int64_t kTileInputs = kLanes / 2;
 inline constexpr std::int64_t kTileBlocks = 3;
 
 using PositionRun = ConvGradient::Run;
@@ -26,19 +26,19 @@ struct GradientTile {
 
 template <int Blocks>
 static void sum_tile(const GradientTile& tile) {
-  F8 sums[kTileInputs][Blocks];
+  Lanes sums[kTileInputs][Blocks];
   for (int i = 0; i < kTileInputs; ++i) {
     for (int v = 0; v < Blocks; ++v) {
-      sums[i][v] = tile.first ? F8{} : load(tile.dw + v * tile.dw_block + i * kLanes);
+      sums[i][v] = tile.first ? Lanes{} : load(tile.dw + v * tile.dw_block + i * kLanes);
     }
   }
   const std::int64_t dy_block = tile.dy_block;
   const auto position = [&](const float* x, const float* dy) __attribute__((always_inline)) {
-    F8 gradient[Blocks];
+    Lanes gradient[Blocks];
     for (int v = 0; v < Blocks; ++v) gradient[v] = load(dy + v * dy_block);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int i = 0; i < kTileInputs; ++i) {
-      const F8 value = broadcast(x[i]);
+      const Lanes value = broadcast(x[i]);
       for (int v = 0; v < Blocks; ++v) sums[i][v] += value * gradient[v];
     }
   };

@@ -25,10 +25,5 @@ void leaky_relu_backward(std::int64_t count, float slope, const float* y, const 
 void sgd(const SgdStep& step);
 void adam(const AdamStep& step);
 void conv_gradient(const ConvGradient& conv);
-void winograd_conv(const WinogradConv& conv);
-std::int64_t winograd_weight_floats(const ConvShape& shape);
-std::int64_t winograd_thread_floats(const ConvShape& shape, std::int64_t block_tiles);
-void winograd_gradient(const WinogradGradient& conv);
-std::int64_t winograd_gradient_floats(const ConvShape& shape, std::int64_t block_tiles);
 
 }  // namespace penstock::kernels::native::PENSTOCK_SIMD

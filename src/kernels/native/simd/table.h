@@ -4,6 +4,7 @@
 
 #include "kernels/native/channel_view.h"
 #include "kernels/native/conv_shape.h"
+#include "kernels/native/winograd.h"
 
 namespace penstock::kernels::native {
 
@@ -97,32 +98,6 @@ struct ConvGradient {
   int threads = 1;                 ///< at most so many
 };
 
-/// A 3x3 convolution of stride one along the last two axes.
-struct WinogradConv {
-  ConvShape shape;
-  bool turned = false;  ///< the weights are those of the convolution whose input gradient this is
-  bool relu = false;
-  const float* x = nullptr;
-  const float* weights = nullptr;
-  const float* bias = nullptr;  ///< null: none
-  float* y = nullptr;
-  float* transformed = nullptr;     ///< scratch, winograd_weight_floats()
-  float* scratch = nullptr;         ///< `threads` times `scratch_floats`
-  std::int64_t scratch_floats = 0;  ///< winograd_thread_floats()
-  std::int64_t block_tiles = 0;     ///< tiles that a thread works on at a time
-  int threads = 1;                  ///< at most so many
-};
-
-/// The weights' gradient of such a convolution.
-struct WinogradGradient {
-  ConvShape shape;
-  const float* x = nullptr;
-  const float* dy = nullptr;
-  float* dw = nullptr;
-  float* scratch = nullptr;      ///< winograd_gradient_floats()
-  std::int64_t block_tiles = 0;  ///< tiles that all threads work on at a time
-};
-
 /// The largest number of positions that a chunk of conv_gradient() has.
 inline std::int64_t chunk_positions(const ConvShape& shape) {
   return shape.out[2] > ConvGradient::kChunkPositions ? shape.out[2] : ConvGradient::kChunkPositions;
@@ -159,11 +134,7 @@ struct SimdTable {
   void (*sgd)(const SgdStep& step);
   void (*adam)(const AdamStep& step);
   void (*conv_gradient)(const ConvGradient& conv);
-  void (*winograd_conv)(const WinogradConv& conv);
-  std::int64_t (*winograd_weight_floats)(const ConvShape& shape);
-  std::int64_t (*winograd_thread_floats)(const ConvShape& shape, std::int64_t block_tiles);
-  void (*winograd_gradient)(const WinogradGradient& conv);
-  std::int64_t (*winograd_gradient_floats)(const ConvShape& shape, std::int64_t block_tiles);
+  WinogradTable winograd;
   bool has_fma;  ///< whether the convolutions are worth their while
 };
 

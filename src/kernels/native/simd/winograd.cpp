@@ -1,20 +1,23 @@
+#include <utility>
+
 #include "kernels/native/simd/winograd_tiles.h"
 
 namespace penstock::kernels::native::PENSTOCK_SIMD {
 namespace {
 
 /// Input channel blocks whose weights for two output blocks stay in the first-level cache.
-constexpr std::int64_t kPanelBlocks = 32;
-constexpr int kGroup = 6;
+constexpr std::int64_t kPanelBlocks = 256 / kLanes;
+constexpr int kGroup = kWinogradGroup;
+static_assert(kWinogradLanes == kLanes);
 
-/// [taps 3x3] of one input channel and eight output channels to the 16 points.
-[[gnu::always_inline]] inline void transform_filter(const F8 (&g)[9], float* to, std::int64_t stride) {
-  const F8 half = broadcast(0.5F);
-  F8 t[4][3];
+/// [taps 3x3] of one input channel and a block of output channels to the 16 points.
+[[gnu::always_inline]] inline void transform_filter(const Lanes (&g)[9], float* to, std::int64_t stride) {
+  const Lanes half = broadcast(0.5F);
+  Lanes t[4][3];
 #pragma GCC unroll 3
   for (int j = 0; j < 3; ++j) {
-    const F8 sum = (g[j] + g[6 + j]) * half;
-    const F8 middle = g[3 + j] * half;
+    const Lanes sum = (g[j] + g[6 + j]) * half;
+    const Lanes middle = g[3 + j] * half;
     t[0][j] = g[j];
     t[1][j] = sum + middle;
     t[2][j] = sum - middle;
@@ -22,8 +25,8 @@ constexpr int kGroup = 6;
   }
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    const F8 sum = (t[i][0] + t[i][2]) * half;
-    const F8 middle = t[i][1] * half;
+    const Lanes sum = (t[i][0] + t[i][2]) * half;
+    const Lanes middle = t[i][1] * half;
     store(to + (4 * i + 0) * stride, t[i][0]);
     store(to + (4 * i + 1) * stride, sum + middle);
     store(to + (4 * i + 2) * stride, sum - middle);
@@ -34,7 +37,7 @@ constexpr int kGroup = 6;
 /// Weights of one pair of blocks, w[tap][in][out], to points[in][out].
 void transform_weights(const float* w, float* to, std::int64_t stride) {
   for (std::int64_t i = 0; i < kLanes; ++i) {
-    F8 g[9];
+    Lanes g[9];
     for (int tap = 0; tap < 9; ++tap) g[tap] = load(w + (tap * kLanes + i) * kLanes);
     transform_filter(g, to + i * kLanes, stride);
   }
@@ -57,26 +60,26 @@ void transform_turned_weights(const float* w, float* to, std::int64_t stride) {
 template <int Tiles, int Outs>
 void multiply_group(const float* v, std::int64_t v_block, const float* u, std::int64_t u_out,
                     std::int64_t blocks, float* m, std::int64_t m_block, bool accumulate) {
-  F8 sums[Tiles][Outs];
-#pragma GCC unroll 6
+  Lanes sums[Tiles][Outs];
+#pragma GCC unroll 14
   for (int t = 0; t < Tiles; ++t) {
-    for (int o = 0; o < Outs; ++o) sums[t][o] = accumulate ? load(m + o * m_block + t * kLanes) : F8{};
+    for (int o = 0; o < Outs; ++o) sums[t][o] = accumulate ? load(m + o * m_block + t * kLanes) : Lanes{};
   }
   for (std::int64_t b = 0; b < blocks; ++b) {
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int i = 0; i < kLanes; ++i) {
-      F8 weights[Outs];
+      Lanes weights[Outs];
       for (int o = 0; o < Outs; ++o) weights[o] = load(u + o * u_out + i * kLanes);
-#pragma GCC unroll 6
+#pragma GCC unroll 14
       for (int t = 0; t < Tiles; ++t) {
-        const F8 value = broadcast(v[t * kLanes + i]);
+        const Lanes value = broadcast(v[t * kLanes + i]);
         for (int o = 0; o < Outs; ++o) sums[t][o] += value * weights[o];
       }
     }
     v += v_block;
     u += kLanes * kLanes;
   }
-#pragma GCC unroll 6
+#pragma GCC unroll 14
   for (int t = 0; t < Tiles; ++t) {
     for (int o = 0; o < Outs; ++o) store(m + o * m_block + t * kLanes, sums[t][o]);
   }
@@ -84,17 +87,23 @@ void multiply_group(const float* v, std::int64_t v_block, const float* u, std::i
 
 using MultiplyGroup = void (*)(const float*, std::int64_t, const float*, std::int64_t, std::int64_t, float*,
                                std::int64_t, bool);
+/// By the number of tiles, less one.
+struct MultiplyGroups {
+  MultiplyGroup of[kGroup];
+};
+template <int Outs, int... Less>
+constexpr MultiplyGroups multiply_groups(std::integer_sequence<int, Less...>) {
+  return {{multiply_group<Less + 1, Outs>...}};
+}
 template <int Outs>
-constexpr MultiplyGroup kMultiply[kGroup] = {multiply_group<1, Outs>, multiply_group<2, Outs>,
-                                             multiply_group<3, Outs>, multiply_group<4, Outs>,
-                                             multiply_group<5, Outs>, multiply_group<6, Outs>};
+constexpr MultiplyGroups kMultiply = multiply_groups<Outs>(std::make_integer_sequence<int, kGroup>());
 
-/// m[out][tile][8] = sum over in of v[in][tile][8] u[out][in][8][8], for one point.
+/// m[out][tile][lane] = sum over in of v[in][tile][lane] u[out][in][lane][lane], for one point.
 void multiply_point(const float* v, const float* u, float* m, std::int64_t in_blocks, std::int64_t out_blocks,
                     std::int64_t tiles) {
   const std::int64_t groups = (tiles + kGroup - 1) / kGroup;
   for (std::int64_t out = 0; out < out_blocks; out += 2) {
-    const MultiplyGroup* multiply = out + 1 < out_blocks ? kMultiply<2> : kMultiply<1>;
+    const MultiplyGroup* multiply = (out + 1 < out_blocks ? kMultiply<2> : kMultiply<1>).of;
     for (std::int64_t in = 0; in < in_blocks; in += kPanelBlocks) {
       const std::int64_t blocks = smaller(in_blocks - in, kPanelBlocks);
       for (std::int64_t g = 0; g < groups; ++g) {
@@ -109,12 +118,12 @@ void multiply_point(const float* v, const float* u, float* m, std::int64_t in_bl
 }
 
 /// The 16 points of one tile and block of channels to its 2x2 results.
-[[gnu::always_inline]] inline void transform_output(const float* m, std::int64_t stride, F8 (&y)[2][2]) {
-  F8 t[2][4];
+[[gnu::always_inline]] inline void transform_output(const float* m, std::int64_t stride, Lanes (&y)[2][2]) {
+  Lanes t[2][4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const F8 a = load(m + (4 + j) * stride);
-    const F8 b = load(m + (8 + j) * stride);
+    const Lanes a = load(m + (4 + j) * stride);
+    const Lanes b = load(m + (8 + j) * stride);
     t[0][j] = load(m + j * stride) + a + b;
     t[1][j] = a - b - load(m + (12 + j) * stride);
   }
@@ -132,17 +141,17 @@ void transform_outputs(const WinogradConv& conv, const WinogradPlane& plane, Sha
   const std::int64_t height = shape.out[1];
   const std::int64_t width = shape.out[2];
   for (std::int64_t b = 0; b < shape.out_blocks; ++b) {
-    const F8 bias = conv.bias != nullptr ? load(conv.bias + b * kLanes) : F8{};
+    const Lanes bias = conv.bias != nullptr ? load(conv.bias + b * kLanes) : Lanes{};
     WinogradTile tile = tile_at(plane, tiles.begin);
     for (std::int64_t t = 0; t < count; ++t, advance(plane, tile)) {
-      F8 y[2][2];
+      Lanes y[2][2];
       transform_output(m + (b * count + t) * kLanes, stride, y);
       float* to =
           conv.y + (((tile.image * shape.out_blocks + b) * height + tile.row) * width + tile.column) * kLanes;
       for (int i = 0; i < 2; ++i) {
         for (int j = 0; j < 2; ++j) {
           if (tile.row + i >= height || tile.column + j >= width) continue;
-          const F8 value = y[i][j] + bias;
+          const Lanes value = y[i][j] + bias;
           store(to + (i * width + j) * kLanes, conv.relu ? relu(value) : value);
         }
       }

@@ -10,14 +10,14 @@ namespace {
 [[gnu::always_inline]] inline void transform_gradient(const float* plane, std::int64_t height,
                                                       std::int64_t width, const WinogradTile& tile, float* to,
                                                       std::int64_t stride) {
-  const F8 half = broadcast(0.5F);
+  const Lanes half = broadcast(0.5F);
   const float* from = plane + (tile.row * width + tile.column) * kLanes;
   const bool right = tile.column + 1 < width;
   const bool below = tile.row + 1 < height;
-  const F8 g[2][2] = {{load(from), right ? load(from + kLanes) : F8{}},
-                      {below ? load(from + width * kLanes) : F8{},
-                       below && right ? load(from + (width + 1) * kLanes) : F8{}}};
-  F8 t[4][2];
+  const Lanes g[2][2] = {{load(from), right ? load(from + kLanes) : Lanes{}},
+                         {below ? load(from + width * kLanes) : Lanes{},
+                          below && right ? load(from + (width + 1) * kLanes) : Lanes{}}};
+  Lanes t[4][2];
 #pragma GCC unroll 2
   for (int j = 0; j < 2; ++j) {
     t[0][j] = g[0][j];
@@ -48,13 +48,13 @@ void transform_gradients(const ConvShape& shape, const WinogradPlane& plane, con
   }
 }
 
-/// The 16 sums of one input channel and eight output channels to the nine taps.
+/// The 16 sums of one input channel and a block of output channels to the nine taps.
 [[gnu::always_inline]] inline void transform_sums(const float* m, std::int64_t stride, float* dw) {
-  F8 t[3][4];
+  Lanes t[3][4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const F8 a = load(m + (4 + j) * stride);
-    const F8 b = load(m + (8 + j) * stride);
+    const Lanes a = load(m + (4 + j) * stride);
+    const Lanes b = load(m + (8 + j) * stride);
     t[0][j] = load(m + j * stride) + a + b;
     t[1][j] = a - b;
     t[2][j] = a + b - load(m + (12 + j) * stride);

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "kernels/native/simd/channel_lanes.h"
 #include "kernels/native/simd/threads.h"
-#include "kernels/native/simd/vector8.h"
+#include "kernels/native/simd/winograd_table.h"
 
 /// Winograd's F(2x2, 3x3): 3x3 convolutions of stride one with 16 products for 4 results instead of 36. The
 /// plane is cut into tiles of 2x2 results, which see 4x4 inputs. The coefficients are 1, -1 and 1/2, so that
@@ -49,7 +50,7 @@ constexpr std::int64_t point_stride(std::int64_t floats) {
                                                           std::int64_t width, std::int64_t row,
                                                           std::int64_t column, float* to,
                                                           std::int64_t stride) {
-  F8 d[4][4];
+  Lanes d[4][4];
   if (row >= 0 && column >= 0 && row + 4 <= height && column + 4 <= width) {
     const float* from = plane + (row * width + column) * kLanes;
 #pragma GCC unroll 4
@@ -63,11 +64,11 @@ constexpr std::int64_t point_stride(std::int64_t floats) {
         const std::int64_t r = row + i;
         const std::int64_t c = column + j;
         const bool inside = r >= 0 && r < height && c >= 0 && c < width;
-        d[i][j] = inside ? load(plane + (r * width + c) * kLanes) : F8{};
+        d[i][j] = inside ? load(plane + (r * width + c) * kLanes) : Lanes{};
       }
     }
   }
-  F8 t[4][4];
+  Lanes t[4][4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
     t[0][j] = d[0][j] - d[2][j];
@@ -84,7 +85,7 @@ constexpr std::int64_t point_stride(std::int64_t floats) {
   }
 }
 
-/// Transforms tiles [begin, end) of all channel blocks: points[e][block][tile][8].
+/// Transforms tiles [begin, end) of all channel blocks: points[e][block][tile][lane].
 static inline void transform_inputs(const ConvShape& shape, const WinogradPlane& plane, const float* x,
                                     std::int64_t blocks, Share blocks_share, Share tiles, float* points) {
   const std::int64_t count = tiles.end - tiles.begin;
