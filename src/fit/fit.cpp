@@ -19,8 +19,9 @@ namespace {
 
 using plan::PolicyKind;
 
-/// How often a step is planned again, for less each time, until it fits a pool that is there.
-constexpr int kRefitTries = 3;
+/// How often a step is planned again, for less each time, until it fits a pool that is there, and how often
+/// at most by a search that takes seconds: training stands still for that long.
+constexpr int kRefitTries = 3, kThoroughRefits = 2;
 
 /// The pools that the request allows, the one first that is taken where both are as good.
 LongVector<PoolKind> pools_of(const Request& request) {
@@ -308,7 +309,7 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
   problem.tier_bytes = now.map.tier_bytes;
   plan::PlanOptions options;
   options.policy = PolicyKind::automatic;
-  options.effort = is_worth_searching(now) ? plan::Effort::thorough : plan::Effort::usual;
+  const bool is_worth_seconds = is_worth_searching(now);
   options.profile = &profile;
   options.dynamic_kernels = !steps.training->variants.empty();
   LongVector<std::int64_t> fixed(now.map.slot_bytes.size(), kAnywhere);
@@ -320,6 +321,7 @@ Fit refit(const Steps& steps, const Fit& now, const plan::Profile& profile) {
   const PlannedStep planned{steps.training, &problem, &plan};
   // Another plan leaves other gaps: where they are too many, it is given less.
   for (int i = 0;; ++i) {
+    options.effort = is_worth_seconds && i < kThoroughRefits ? plan::Effort::thorough : plan::Effort::usual;
     plan = plan::make_plan(problem, options);
     Layout layout = now.pool->lay_out({&planned, 1}, fixed);
     plan.offsets = std::move(layout.offsets.front());

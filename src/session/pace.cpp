@@ -158,7 +158,8 @@ PaceChange Pace::fit_again(const fit::Fit& now, const TierStats& tier) {
   fit::predict(steps_, change.fit, seen);
   const double kept_seconds = change.fit.predicted_seconds();
   try {
-    fit::Fit other = fit::refit(steps_, now, seen);
+    // What it loses as it was seen to run says how long a better plan is searched for.
+    fit::Fit other = fit::refit(steps_, change.fit, seen);
     if (other.predicted_seconds() <= kWorthIt * kept_seconds) {
       change.fit = std::move(other);
       change.replanned = true;
