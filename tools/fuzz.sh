@@ -8,14 +8,20 @@ seconds=$2
 jobs=$3
 shift 3
 targets=("$@")
+if [ ${#targets[@]} -eq 0 ]; then
+  for folder in tests/fuzz/corpus/*/; do targets+=("$(basename "$folder")"); done
+fi
+for target in "${targets[@]}"; do
+  if [ ! -d "tests/fuzz/corpus/$target" ]; then
+    echo "fuzz: there is no target $target; there are: $(ls tests/fuzz/corpus | xargs)" >&2
+    exit 2
+  fi
+done
 export source_dir=$PWD seconds
 mkdir -p "$build_dir/found"
 cmake -S tests/fuzz -B "$build_dir" -G Ninja -DCMAKE_CXX_COMPILER=clang++ >"$build_dir/configure.log" 2>&1 ||
   { cat "$build_dir/configure.log"; exit 1; }
 cmake --build "$build_dir" -j "$jobs"
-if [ ${#targets[@]} -eq 0 ]; then
-  for folder in tests/fuzz/corpus/*/; do targets+=("$(basename "$folder")"); done
-fi
 cd "$build_dir"
 
 fuzz_one() {
