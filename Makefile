@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 CONFIGURE = cmake -S . -B $(1) -G Ninja -DCMAKE_PREFIX_PATH=$(DEPS) $(CMAKE_FLAGS) $(2) >$(1)/configure.log 2>&1 || (cat $(1)/configure.log; false)
 
-.PHONY: all setup build help demo demo-text test test-torch wheel bench bench-peers format lint asan tsan fuzz install clean
+.PHONY: all setup build help demo demo-text test test-torch wheel bench-programs bench bench-peers format lint asan tsan fuzz install clean
 all: build
 
 help: ## list the targets
@@ -48,8 +48,10 @@ wheel: setup ## make a Python wheel in build/wheels, with oneDNN and the program
 	@build/python-venv/bin/pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w build/wheels .
 	@ls build/wheels/*.whl
 
-bench: build ## measure speed and memory
+bench-programs: build ## build what measures
 	@cmake --build $(BUILD) -j $(JOBS) --target bench-programs
+
+bench: bench-programs ## measure speed and memory
 	@bench/run.sh $(BUILD)
 
 bench-peers: build ## compare with PyTorch, in a virtual environment of its own

@@ -146,8 +146,8 @@ void print_optimum() {
   // Other steps than those of the tests, by which `auto` was made.
   constexpr std::uint64_t kFirstSeed = 100001;
   int given_up = 0;
-  const std::vector<plan::OptimumGap> gaps = plan::optimum_gaps(300, 50000, kFirstSeed, &given_up);
-  std::vector<double> to_optimum, to_bound;
+  const LongVector<plan::OptimumGap> gaps = plan::optimum_gaps(300, 50000, kFirstSeed, &given_up);
+  LongVector<double> to_optimum, to_bound;
   for (const plan::OptimumGap& gap : gaps) {
     to_optimum.push_back(100 * gap.to_optimum);
     to_bound.push_back(100 * gap.to_bound);

@@ -61,7 +61,7 @@ void bench_moves(std::int64_t size_bytes, std::int64_t capacity_bytes) {
   const VirtualPoolRule rule(capacity_bytes);
   const auto count = static_cast<int>(capacity_bytes / rule.footprint_bytes(size_bytes));
   // Twice as many slots as fit: half of them are held at any time, in changing company.
-  VirtualPool pool(std::vector<std::int64_t>(static_cast<std::size_t>(2 * count), size_bytes), capacity_bytes,
+  VirtualPool pool(LongVector<std::int64_t>(static_cast<std::size_t>(2 * count), size_bytes), capacity_bytes,
                    false);
   const CounterRandom random(1, RandomPurpose::synthetic, 0, 0);
   for (int slot = 0; slot < count; ++slot) pool.acquire(slot);
@@ -95,7 +95,7 @@ void bench_moves(std::int64_t size_bytes, std::int64_t capacity_bytes) {
 void bench_mixed(std::int64_t capacity_bytes) {
   const CounterRandom random(2, RandomPurpose::synthetic, 0, 0);
   const VirtualPoolRule rule(capacity_bytes);
-  std::vector<std::int64_t> sizes;
+  LongVector<std::int64_t> sizes;
   for (std::uint64_t i = 0; i < 1500; ++i) {
     const std::int64_t bound = 98 * kMiB >> (random.bits(2 * i) % 10);
     sizes.push_back(1 + static_cast<std::int64_t>(random.bits(2 * i + 1)) % bound);
@@ -174,7 +174,7 @@ void bench_tier(TierKind kind, const std::string& directory, std::int64_t total_
   AddressRange memory(4 * kExtent, AddressRange::Access::read_write);
   memory.populate();
   const MadeTier made =
-      make_tier(options, std::vector<std::int64_t>(static_cast<std::size_t>(count), kExtent));
+      make_tier(options, LongVector<std::int64_t>(static_cast<std::size_t>(count), kExtent));
   Tier& tier = *made.tier;
   const auto buffer = [&](int i) { return memory.data() + i % 4 * kExtent; };
   const auto transfer = [&](bool writes, bool reads) {
