@@ -40,6 +40,17 @@ std::string in_option(const std::string& option, const std::string& message) {
   return fmt::format("{}: {}", option, message);
 }
 
+/// Why no file can be made in a folder; empty if one can. Permission bits do not tell all: there are
+/// read-only mounts and file systems that hold no files of ours.
+std::string why_not_writable(const std::string& folder) {
+  try {
+    const AtomicFile trial(folder + "/penstock-trial");
+    return "";
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 void check_writable(const std::string& path, const std::string& option) {
@@ -59,20 +70,14 @@ void check_writable(const std::string& path, const std::string& option) {
   if (!is_folder(folder)) {
     throw UserError(fmt::format("{}: the folder '{}' does not exist; make it first", option, folder));
   }
-  if (uninterrupted([&] { return files().writable(folder); }) != 0) {
-    throw UserError(fmt::format("{}: the folder '{}' is not writable", option, folder));
-  }
+  if (const std::string why = why_not_writable(folder); !why.empty())
+    throw UserError(fmt::format("{}: the folder '{}' is not writable ({})", option, folder, why));
 }
 
 void check_writable_folder(const std::string& path, const std::string& option) {
   if (is_folder(path)) {
-    try {
-      // Permission bits do not tell all: there are read-only mounts and file systems that hold no files of
-      // ours.
-      const AtomicFile trial(path + "/penstock-trial");
-    } catch (const std::runtime_error& error) {
-      throw UserError(fmt::format("{}: the folder '{}' is not writable ({})", option, path, error.what()));
-    }
+    if (const std::string why = why_not_writable(path); !why.empty())
+      throw UserError(fmt::format("{}: the folder '{}' is not writable ({})", option, path, why));
     return;
   }
   FileStatus status;
@@ -82,9 +87,9 @@ void check_writable_folder(const std::string& path, const std::string& option) {
   std::string above = folder_of(path);
   while (!file_exists(above) && above != folder_of(above)) above = folder_of(above);
   if (!is_folder(above)) throw UserError(fmt::format("{}: '{}' is not a folder", option, above));
-  if (uninterrupted([&] { return files().writable(above); }) != 0) {
-    throw UserError(
-        fmt::format("{}: the folder '{}' cannot be made: '{}' is not writable", option, path, above));
+  if (const std::string why = why_not_writable(above); !why.empty()) {
+    throw UserError(fmt::format("{}: the folder '{}' cannot be made: '{}' is not writable ({})", option, path,
+                                above, why));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "base/text_file.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "measure/machine.h"
 #include "penstock/penstock.h"
 #include "plan/make_plan.h"
@@ -291,7 +292,7 @@ void add_bench_command(CLI::App& app, const std::string& command_line) {
   command->add_option("MODEL", bench->model, "a model of `penstock models`")->required();
   command->add_option("--batch", bench->batch, "images per step")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command->add_option("--budgets", bench->budgets, "budgets to try: 1GiB,1536MiB,...")
       ->required()
       ->delimiter(',')
@@ -301,13 +302,13 @@ void add_bench_command(CLI::App& app, const std::string& command_line) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--steps", bench->steps, "of each run")
       ->capture_default_str()
-      ->check(CLI::Range(2, 1000000));
+      ->check(whole_number(2, 1000000));
   command
       ->add_option("--turns", bench->turns,
                    "run | step: what runs do in turn; by steps all runs of a budget are there at a time")
       ->capture_default_str()
       ->check(CLI::IsMember({"run", "step"}));
-  command->add_option("--repeat", bench->repeat, "rounds")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--repeat", bench->repeat, "rounds")->capture_default_str()->check(whole_number(1));
   command->add_option("--json", bench->json_file, "write the figures to this file")->type_name("FILE");
   command->add_option("--report", bench->report_file, "write a page with the curves to this file")
       ->type_name("FILE");

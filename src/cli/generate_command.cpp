@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "cli/run_options.h"
 #include "penstock/generate.h"
 
@@ -87,13 +88,13 @@ void add_generate_command(CLI::App& app) {
   sub->add_option("--prompt-tokens", command->prompt_tokens, "the same as tokens: 464,3290");
   sub->add_option("--tokens", command->options.tokens, "how many tokens to add")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   sub->add_option("--temperature", command->options.temperature,
                   "what logits are divided by; 0: always the likeliest token")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from_zero());
   sub->add_option("--top-k", command->options.top_k, "draw from the likeliest so many only (all)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
   sub->callback([command] { run_generate(*command); });
 }
 

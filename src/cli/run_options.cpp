@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -12,6 +13,7 @@
 #include "base/kept_json.h"
 #include "base/signals.h"
 #include "base/text_file.h"
+#include "cli/numbers.h"
 #include "cli/parse.h"
 #include "dist/communicator.h"
 #include "memory/process.h"
@@ -41,19 +43,19 @@ void add_common_options(CLI::App& command, RunOptions& run) {
           "tokens:FILE[,FILE] | text:FILE[,FILE]")
       ->capture_default_str();
   command.add_option("--image-size", run.model.image_size, "edge of the images (the model's own)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command.add_option("--channels", run.model.channels, "channels of the images (the data's own)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command.add_option("--classes", run.model.classes, "number of classes (the data's own)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command
       .add_option("--sequence", run.model.sequence,
                   "text: tokens of a sample (as many as there are positions)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command.add_option("--vocabulary", run.model.classes, "text: how many tokens there are (the model's own)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command.add_option("--batch", words.batch, "images or sequences per step, of each rank (32, of text 4)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command.add_option("--loss", options.loss, "of model.onnx: cross_entropy | output (the file's own)")
       ->capture_default_str();
   command
@@ -61,8 +63,11 @@ void add_common_options(CLI::App& command, RunOptions& run) {
                   "do not train the parameters of these names; * stands for any letters")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
-  command.add_option("--seed", session.seed, "of everything random")->capture_default_str();
-  command.add_option("--threads", session.threads, "compute threads (all cores)")->check(CLI::Range(1, 1024));
+  command.add_option("--seed", session.seed, "of everything random")
+      ->capture_default_str()
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
+  command.add_option("--threads", session.threads, "compute threads (all cores)")
+      ->check(whole_number(1, 1024));
   command
       .add_option("--init", options.init_file,
                   "start from this safetensors file, or a folder of the hub with them")
@@ -110,15 +115,15 @@ void add_common_options(CLI::App& command, RunOptions& run) {
   memory
       ->add_option("--lms-threshold", session.memory.lms.threshold,
                    "policy lms: swap what is used this many levels later")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   memory
       ->add_option("--lms-ahead", session.memory.lms.ahead,
                    "policy lms: start reading this many levels ahead")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   memory
       ->add_option("--lms-groupby", session.memory.lms.groupby,
                    "policy lms: consumers this close share one read")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
 
   auto* ranks = command.add_option_group("Ranks (mpirun -n N penstock ...)");
   ranks->add_flag("--shard-optimizer", session.ranks.shard_optimizer,
@@ -138,14 +143,12 @@ void add_optimizer_options(CLI::App& command, RunOptions& run) {
   auto* rule = command.add_option_group("Optimizer");
   rule->add_option("--optimizer", run.words.optimizer, "sgd | adam | adamw")->capture_default_str();
   rule->add_option("--lr", optimizer.learning_rate, "learning rate (sgd 0.1, adam and adamw 0.001)")
-      ->check(CLI::PositiveNumber);
-  rule->add_option("--momentum", optimizer.momentum, "of sgd")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_above_zero());
+  rule->add_option("--momentum", optimizer.momentum, "of sgd")->capture_default_str()->check(share());
   rule->add_flag("--nesterov", optimizer.nesterov, "Nesterov's momentum");
   rule->add_option("--weight-decay", optimizer.weight_decay, "decay of the weights")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from_zero());
   rule->add_option("--decay", run.words.decay,
                    "what the weights' decay is for: all | matrices (parameters of two axes and more: neither "
                    "biases nor norms)")
@@ -154,11 +157,11 @@ void add_optimizer_options(CLI::App& command, RunOptions& run) {
   rule->add_option("--clip", optimizer.clip_norm,
                    "scale gradients down to this norm, taken over all of them (0: do not)")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from_zero());
   rule->add_option("--accumulate", run.options.session.accumulate,
                    "micro-batches a step: the batch in so many parts, whose gradients are added up")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   rule->add_option("--state-dtype", run.words.state_dtype,
                    "keep the moments of adam and adamw as f32 | bf16 (rounded by chance, half of the memory)")
       ->capture_default_str();

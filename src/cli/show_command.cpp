@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "cli/parse.h"
 #include "models/text_catalog.h"
 #include "onnx/onnx_import.h"
@@ -67,16 +68,15 @@ void add_show_command(CLI::App& app) {
       ->required();
   command->add_option("--batch", options->model.batch, "images or sequences per step")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command->add_option("--image-size", options->model.image_size, "edge of the images")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command->add_option("--channels", options->model.channels, "channels of the images")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--classes", options->model.classes, "number of classes")->check(CLI::PositiveNumber);
-  command->add_option("--sequence", options->sequence, "text: tokens of a sample")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
+  command->add_option("--classes", options->model.classes, "number of classes")->check(whole_number(1));
+  command->add_option("--sequence", options->sequence, "text: tokens of a sample")->check(whole_number(1));
   command->add_option("--vocabulary", options->model.classes, "text: how many tokens there are")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   command->add_option("--loss", options->loss, "of model.onnx: cross_entropy | output")
       ->capture_default_str();
   command->add_option("--freeze", options->freeze, "do not train the parameters of these names")

@@ -12,6 +12,7 @@
 #include "base/signals.h"
 #include "base/text_file.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "models/text_catalog.h"
@@ -123,9 +124,9 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
       "  penstock train llama/config.json --init llama --data tokens:train.bin,validation.bin --steps 100 "
       "--evaluate");
   add_common_options(*command, *run);
-  auto* steps = command->add_option("--steps", options.steps, "how many steps")->check(CLI::PositiveNumber);
+  auto* steps = command->add_option("--steps", options.steps, "how many steps")->check(whole_number(1));
   command->add_option("--epochs", options.epochs, "or how many times through the data")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->excludes(steps);
   command->add_option("--shuffle", options.shuffle, "on | off: a new order of the data each epoch")
       ->default_str("on")
@@ -148,9 +149,9 @@ void add_train_command(CLI::App& app, const std::string& command_line) {
   files
       ->add_option("--checkpoint-every", options.checkpoint_every,
                    "steps between checkpoints (only at the end)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   files->add_option("--keep-checkpoints", options.keep_checkpoints, "how many of the newest stay (1)")
-      ->check(CLI::Range(1, 1000000));
+      ->check(whole_number(1, 1000000));
   files->add_option("--resume", options.resume_dir, "continue from the checkpoint in this folder")
       ->type_name("DIR");
   files->add_option("--plan", options.session.memory.plan_file, "train by this plan of `penstock plan --out`")

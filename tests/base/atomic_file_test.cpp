@@ -266,7 +266,10 @@ TEST(CheckWritableFolder, LooksAtTheFolderItself) {
   EXPECT_THROW(check_writable_folder(folder / "file/below", "--checkpoint"), UserError);
   fs::create_symlink("nowhere", folder / "dangling");
   EXPECT_THROW(check_writable_folder(folder / "dangling", "--checkpoint"), UserError);
+  // There no file can be made, whatever the permissions say.
   EXPECT_THROW(check_writable_folder("/proc/self", "--checkpoint"), UserError);
+  EXPECT_THROW(check_writable_folder("/proc/not-there", "--checkpoint"), UserError);
+  EXPECT_THROW(check_writable("/proc/weights", "--save"), UserError);
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"checkpoint", "dangling", "file"}));
   EXPECT_TRUE(fs::is_empty(folder / "checkpoint"));
 }

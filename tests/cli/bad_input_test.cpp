@@ -20,7 +20,14 @@ TEST(BadInput, UnknownNames) {
 }
 
 TEST(BadInput, Numbers) {
-  expect_refused({"train", "lenet", "--steps", "1", "--batch", "0"}, "batch");
+  expect_refused({"train", "lenet", "--steps", "1", "--batch", "0"},
+                 "--batch: '0' is not a whole number above 0;");
+  expect_refused({"train", "lenet", "--steps", "1.5"}, "--steps: '1.5' is not a whole number above 0;");
+  expect_refused({"train", "lenet", "--steps", "1", "--threads", "1025"}, "from 1 to 1024;");
+  expect_refused({"train", "lenet", "--steps", "1", "--seed", "-1"}, "--seed: '-1' is not");
+  expect_refused({"train", "lenet", "--steps", "1", "--lr", "nan"}, "--lr: 'nan' is not a number above 0;");
+  expect_refused({"train", "lenet", "--steps", "1", "--momentum", "2"}, "'2' is not a number from 0 to 1;");
+  expect_refused({"train", "lenet", "--steps", "1", "--clip", "inf"}, "'inf' is not a number from 0 on;");
   expect_refused({"train", "lenet", "--batch", "4"}, "--steps");
   expect_refused({"train", "lenet", "--steps", "1", "--epochs", "1"}, "--epochs");
   expect_refused({"train", "lenet", "--steps", "1", "--memory", "lots"}, "lots");
@@ -33,6 +40,9 @@ TEST(BadInput, Files) {
   expect_refused({"train", "lenet", "--steps", "1", "--resume", folder.file("none")}, "none");
   expect_refused({"train", "lenet", "--steps", "1", "--json", folder.file("no/such/folder.json")}, "--json");
   expect_refused({"train", "lenet", "--steps", "1", "--save", folder.path()}, "--save");
+  // Where no file can be made that is said before training, not after it.
+  expect_refused({"train", "lenet", "--steps", "1", "--save", "/proc/weights"}, "--save");
+  expect_refused({"train", "lenet", "--steps", "1", "--checkpoint", "/proc/folder"}, "--checkpoint");
   expect_refused({"train", "lenet", "--steps", "1", "--data", "mnist:" + folder.file("none")}, "none");
   std::ofstream(folder.file("short")) << "{}";
   expect_refused({"train", "lenet", "--steps", "1", "--init", folder.file("short")}, "short");
