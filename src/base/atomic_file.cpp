@@ -71,7 +71,7 @@ WritePlace find_write_place(const std::string& path) {
   place.path = path;
   for (int links = 0; links < kMostLinks; ++links) {
     FileStatus status;
-    const int found = files().status_at(place.path, false, status);
+    const int found = uninterrupted([&] { return files().status_at(place.path, false, status); });
     if (found == -ENOENT) return place;
     if (found != 0) throw_file_error(fmt::format("cannot write '{}'", path), found);
     if (status.kind == FileKind::folder) {
@@ -84,7 +84,7 @@ WritePlace find_write_place(const std::string& path) {
       return place;
     }
     std::string target;
-    const int read = files().read_link(place.path, target);
+    const int read = uninterrupted([&] { return files().read_link(place.path, target); });
     if (read != 0) throw_file_error(fmt::format("cannot write '{}'", path), read);
     place.path = target.starts_with('/') ? target : folder_of(place.path) + "/" + target;
   }
@@ -147,7 +147,9 @@ void AtomicFile::make() {
 
 AtomicFile::~AtomicFile() {
   if (file_ < 0) return;
-  if (!temporary_.empty()) files().remove(temporary_);
+  // Nobody else looks after it, so a removal that fails is tried once more.
+  const auto remove = [&] { return uninterrupted([&] { return files().remove(temporary_); }) == 0; };
+  if (!temporary_.empty() && !remove()) remove();
   files().close(file_);
 }
 

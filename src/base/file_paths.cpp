@@ -13,14 +13,15 @@ namespace {
 
 bool is_of_kind(const std::string& path, FileKind kind) {
   FileStatus status;
-  return files().status_at(path, true, status) == 0 && status.kind == kind;
+  const int found = uninterrupted([&] { return files().status_at(path, true, status); });
+  return found == 0 && status.kind == kind;
 }
 
 }  // namespace
 
 bool file_exists(const std::string& path) {
   FileStatus status;
-  return files().status_at(path, true, status) == 0;
+  return uninterrupted([&] { return files().status_at(path, true, status); }) == 0;
 }
 
 bool is_folder(const std::string& path) {
