@@ -2,22 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <string>
-#include <system_error>
+
+#include "cli/read_number.h"
 
 namespace penstock::cli {
 namespace {
-
-/// The whole of a text as a number; false if it is none, or one that the type does not hold.
-template <typename Number>
-bool read_number(const std::string& text, Number& number) {
-  const char* end = text.data() + text.size();
-  const std::from_chars_result read = std::from_chars(text.data(), end, number);
-  return read.ec == std::errc() && read.ptr == end;
-}
 
 CLI::Validator number(const std::string& description, const std::function<bool(double)>& takes,
                       const std::string& name) {

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "cli/read_number.h"
 
 namespace penstock::cli {
 namespace {
@@ -16,8 +17,7 @@ namespace {
 template <typename Number>
 Number parse_number(const std::string& schedule, const std::string& text, Number least) {
   Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= least)) {
+  if (!read_number(text, value) || !(value >= least)) {
     throw UserError(
         fmt::format("--schedule '{}': '{}' is not a number of at least {}", schedule, text, least));
   }
@@ -57,8 +57,7 @@ std::optional<std::int64_t> parse_count(const std::string& text, std::int64_t le
                                         const std::string& option, const char* what) {
   if (text == "auto") return std::nullopt;
   std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < least)
+  if (!read_number(text, count) || count < least)
     throw UserError(fmt::format("{} '{}' is neither auto nor a number of {}", option, text, what));
   return count;
 }
